@@ -54,7 +54,7 @@ export {
   readProtobufEnvelope,
   type ProtobufEnvelope,
 } from './protobuf/envelope.ts';
-export { WireReader } from './protobuf/wire-reader.ts';
+export { WireReader, wireBytes, wireVarint } from './protobuf/wire-reader.ts';
 export { WireWriter } from './protobuf/wire-writer.ts';
 export { ProtobufError } from './protobuf/protobuf-error.ts';
 export * from './apply/typed-schema.ts';

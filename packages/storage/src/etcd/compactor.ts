@@ -41,15 +41,15 @@ export class Compactor {
     const { version, revision: previous } = this.#known;
     const key = this.#keys.encode(compactionKey);
     const now = await this.#client.range({ ...this.#keys.hidden, count_only: true });
-    const current = Number(now.header.revision);
+    const current = now.header.revision;
     const { succeeded, responses } = await this.#client.transaction({
-      compare: [{ key, target: 'Version', result: 'Equal', version }],
+      compare: { key, target: 'Version', version },
       success: [{ request_put: { key, value: Buffer.from(String(current)) } }],
       failure: [{ request_range: { key } }],
     });
     if (!succeeded) {
       const found = responses[0]?.response_range?.kvs[0];
-      this.#known = { version: Number(found?.version ?? 0), revision: Number(found?.value.toString() ?? 0) };
+      this.#known = { version: found?.version ?? 0, revision: Number(found?.value.toString() ?? 0) };
       return 0;
     }
     this.#known = { version: version + 1, revision: current };

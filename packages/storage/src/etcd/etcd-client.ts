@@ -1,20 +1,19 @@
-import {
-  Etcd3,
-  type IOptions,
-  type IRangeRequest,
-  type IRangeResponse,
-  type ITxnRequest,
-  type ITxnResponse,
-  type KVClient,
-  type LeaseClient,
-  type MaintenanceClient,
-  type WatchClient,
-} from 'etcd3';
+import { Etcd3, type IOptions, type LeaseClient, type MaintenanceClient } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { errorText } from '@multiplane/apimachinery';
 import { traced, type Watched } from '@multiplane/component-base';
 import { isStorageError, StorageUnavailableError } from '../errors.ts';
 import { classify, isRevisionError, isTransient } from './etcd-errors.ts';
+import {
+  rangeMethod,
+  txnMethod,
+  type RangeRequest,
+  type RangeResponse,
+  type TxnRequest,
+  type TxnResponse,
+} from './transport/etcd-messages.ts';
+import { GrpcSession } from './transport/grpc-session.ts';
+import { unaryCall } from './transport/unary-call.ts';
 
 export interface EtcdTls {
   readonly authority: Buffer;
@@ -40,8 +39,11 @@ export interface EtcdClientModules {
 
 /** Separate connections: a watch whose reader is slow does not block requests. */
 interface Connections {
-  readonly requests: Etcd3;
-  readonly watches: Etcd3;
+  /** Ranges and transactions. */
+  readonly requests: GrpcSession;
+  readonly watches: GrpcSession;
+  /** Leases, maintenance and compaction. */
+  readonly others: Etcd3;
 }
 
 const noRetry = { execute: async <T>(run: (context: object) => T | Promise<T>): Promise<T> => await run({}) };
@@ -64,8 +66,10 @@ const firstPauseMs = 20;
 const longestPauseMs = 500;
 
 /**
- * Requests to etcd, each with a deadline. Uses only the raw clients of `etcd3`: its retry policy repeats transactions
- * whose outcome is unknown and is switched off; its Watcher loses events (docs/adr/0007-etcd3-without-watcher-and-retries.md).
+ * Requests to etcd, each with a deadline. Ranges, transactions and watches, which are nearly all of them, go over
+ * node:http2 with codecs of their own (docs/adr/0142-etcd-calls-over-http2.md); the others over the raw clients of
+ * `etcd3`, whose retry policy repeats requests whose outcome is unknown and is switched off
+ * (docs/adr/0007-etcd3-without-watcher-and-retries.md).
  *
  * Certificates apply to new connections. When they change, new requests use new connections; the old ones are closed after
  * the deadline of their requests, and watches reconnect.
@@ -98,70 +102,83 @@ export class EtcdClient {
         },
       }),
     } as unknown as IOptions;
-    return { requests: new Etcd3(options), watches: new Etcd3(options) };
+    const session = { endpoints: this.#options.endpoints, tls };
+    return { requests: new GrpcSession(session), watches: new GrpcSession(session), others: new Etcd3(options) };
   }
 
   #replace(tls: EtcdTls): void {
     if (this.#closed.signal.aborted) return;
-    const { requests, watches } = this.#connections;
+    const { requests, watches, others } = this.#connections;
     this.#connections = this.#connect(tls);
     // All requests on the old connections end by their deadline.
     void this.#pause(this.#timeoutMs).then(() => {
       requests.close();
       watches.close();
+      others.close();
     });
   }
 
   get closed(): AbortSignal {
     return this.#closed.signal;
   }
-  get watch(): WatchClient {
-    return this.#connections.watches.watchClient;
+  /** The connection of watches. */
+  get watches(): Pick<GrpcSession, 'open'> {
+    return this.#connections.watches;
   }
   get lease(): LeaseClient {
-    return this.#connections.requests.leaseClient;
+    return this.#connections.others.leaseClient;
   }
   get maintenance(): MaintenanceClient {
-    return this.#connections.requests.maintenance;
+    return this.#connections.others.maintenance;
   }
 
-  /** gRPC options of one request. */
+  /** Options of a request over `etcd3`. */
   deadline(ms = this.#timeoutMs): { readonly deadline: number } {
     return { deadline: Date.now() + ms };
   }
 
-  range(request: IRangeRequest, operation: EtcdOperation = 'get'): Promise<IRangeResponse> {
-    const run = (): Promise<IRangeResponse> => this.read((kv, options) => kv.range(request, options));
+  range(request: RangeRequest, operation: EtcdOperation = 'get'): Promise<RangeResponse> {
+    const run = (): Promise<RangeResponse> =>
+      this.read((ms) => unaryCall(this.#connections.requests, rangeMethod, request, ms));
     return traced('etcd Range', () => this.#observed(operation, run));
   }
 
   /** A transaction that only reads, which may be retried. */
-  readTransaction(request: ITxnRequest): Promise<ITxnResponse> {
-    return this.#observed('list', () => this.read((kv, options) => kv.txn(request, options)));
+  readTransaction(request: TxnRequest): Promise<TxnResponse> {
+    return this.#observed('list', () =>
+      this.read((ms) => unaryCall(this.#connections.requests, txnMethod, request, ms)),
+    );
   }
 
   /** A single attempt: a transaction that failed may have been carried out. */
-  transaction(request: ITxnRequest, operation: EtcdOperation = 'other', timeoutMs?: number): Promise<ITxnResponse> {
+  transaction(
+    request: TxnRequest,
+    operation: EtcdOperation = 'other',
+    timeoutMs = this.#timeoutMs,
+  ): Promise<TxnResponse> {
     this.assertOpen();
-    const run = (): Promise<ITxnResponse> => this.#connections.requests.kv.txn(request, this.deadline(timeoutMs));
+    const run = (): Promise<TxnResponse> => unaryCall(this.#connections.requests, txnMethod, request, timeoutMs);
     return traced('etcd Txn', () => this.#observed(operation, run));
   }
 
   compact(revision: number): Promise<unknown> {
     return this.#observed('other', () =>
-      this.read((kv, options) => kv.compact({ revision, physical: false }, options)),
+      this.read((ms) => this.#connections.others.kv.compact({ revision, physical: false }, this.deadline(ms))),
     );
   }
 
-  /** Retries an idempotent request until it succeeds, is refused, or the request timeout has passed. */
-  async read<T>(call: (kv: KVClient, options: { readonly deadline: number }) => Promise<T>): Promise<T> {
+  /**
+   * Retries an idempotent request until it succeeds, is refused, or the request timeout has passed; `call` gets the
+   * timeout of the attempt.
+   */
+  async read<T>(call: (timeoutMs: number) => Promise<T>): Promise<T> {
     const end = performance.now() + this.#timeoutMs;
     for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
       this.assertOpen();
       const left = end - performance.now();
       try {
         // A hanging attempt leaves time for one on another connection or member.
-        return await call(this.#connections.requests.kv, this.deadline(Math.max(left / 2, Math.min(left, 500))));
+        return await call(Math.max(left / 2, Math.min(left, 500)));
       } catch (error) {
         if (this.#closed.signal.aborted) throw new StorageUnavailableError('the store is closed', error);
         if (!isTransient(error)) throw refusal(error);
@@ -181,6 +198,7 @@ export class EtcdClient {
     this.#closed.abort();
     this.#connections.requests.close();
     this.#connections.watches.close();
+    this.#connections.others.close();
   }
 
   async #observed<T>(operation: EtcdOperation, run: () => Promise<T>): Promise<T> {

@@ -1,4 +1,3 @@
-import type { IRangeRequest, IRangeResponse } from 'etcd3';
 import { errorText } from '@multiplane/apimachinery';
 import { CompactedError, FutureRevisionError, StorageFullError, StorageUnavailableError } from '../errors.ts';
 import type {
@@ -19,6 +18,7 @@ import type { EtcdKeys } from './etcd-keys.ts';
 import { EtcdWatch } from './etcd-watch.ts';
 import type { EtcdWriter } from './etcd-writer.ts';
 import type { ProgressMarker } from './progress-marker.ts';
+import type { RangeRequest, RangeResponse } from './transport/etcd-messages.ts';
 
 export interface EtcdStorageModules {
   readonly client: EtcdClient;
@@ -54,7 +54,7 @@ export class EtcdStorage implements Storage {
   async get(key: string): Promise<StoredValue | undefined> {
     const { kvs } = await this.#client.range({ key: this.#keys.encode(key) });
     const [found] = kvs;
-    return found === undefined ? undefined : { key, value: found.value, revision: Number(found.mod_revision) };
+    return found === undefined ? undefined : { key, value: found.value, revision: found.mod_revision };
   }
 
   async list(prefix: string, { limit = 0, from = '', revision }: ListOptions = {}): Promise<ListResult> {
@@ -110,7 +110,7 @@ export class EtcdStorage implements Storage {
 
   async currentRevision(): Promise<number> {
     const { header } = await this.#client.range({ ...this.#keys.hidden, count_only: true });
-    const revision = Number(header.revision);
+    const revision = header.revision;
     this.#marker.observed(revision);
     return revision;
   }
@@ -148,7 +148,7 @@ export class EtcdStorage implements Storage {
   }
 
   /** One response without the hidden keys, which may make it one key longer or shorter than requested. */
-  async #page(request: IRangeRequest & { readonly key: Buffer }, prefix: string): Promise<Page> {
+  async #page(request: RangeRequest, prefix: string): Promise<Page> {
     const wanted = Number(request.limit);
     const covers = this.#keys.coversHidden(prefix);
     const { response, hidden } = covers
@@ -158,14 +158,14 @@ export class EtcdStorage implements Storage {
     for (const { key, value, mod_revision } of response.kvs) {
       const decoded = this.#keys.decode(key);
       if (!covers || !this.#keys.isHidden(decoded)) {
-        items.push({ key: decoded, value, revision: Number(mod_revision) });
+        items.push({ key: decoded, value, revision: mod_revision });
       }
     }
     const last = response.kvs.at(-1)?.key ?? request.key;
     return {
       items: items.slice(0, wanted),
-      revision: Number(response.header.revision),
-      count: Number(response.count) - hidden,
+      revision: response.header.revision,
+      count: response.count - hidden,
       more: response.more || items.length > wanted,
       next: Buffer.concat([
         items.length > wanted ? this.#keys.encode((items[wanted - 1] as StoredValue).key) : last,
@@ -176,8 +176,8 @@ export class EtcdStorage implements Storage {
 
   /** Reads a range and the number of its hidden keys at the same revision. */
   async #rangeWithHidden(
-    request: IRangeRequest & { readonly key: Buffer },
-  ): Promise<{ readonly response: IRangeResponse; readonly hidden: number }> {
+    request: RangeRequest,
+  ): Promise<{ readonly response: RangeResponse; readonly hidden: number }> {
     const { hidden } = this.#keys;
     const start = Buffer.compare(request.key, hidden.key) > 0 ? request.key : hidden.key;
     const counts = { key: start, range_end: hidden.range_end, count_only: true, revision: request.revision ?? 0 };
@@ -192,7 +192,7 @@ export class EtcdStorage implements Storage {
     return { response: { ...response, header }, hidden: Number(counted.count) };
   }
 
-  #range(request: IRangeRequest): Promise<IRangeResponse> {
+  #range(request: RangeRequest): Promise<RangeResponse> {
     return this.#reading(Number(request.revision), () => this.#client.range(request, 'list'));
   }
 

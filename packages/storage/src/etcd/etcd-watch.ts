@@ -1,4 +1,3 @@
-import type { IEvent } from 'etcd3';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CompactedError, isStorageError, StorageUnavailableError } from '../errors.ts';
 import type { StorageEvent, WatchBatch, WatchOptions } from '../interface.ts';
@@ -6,6 +5,7 @@ import type { WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { ConditionVariable } from '../condition-variable.ts';
 import type { EtcdClient } from './etcd-client.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
+import type { WatchEvent } from './transport/etcd-messages.ts';
 import { WatchStream } from './watch-stream.ts';
 
 export interface EtcdWatchModules {
@@ -152,12 +152,12 @@ export class EtcdWatch {
     await delay(ms, undefined, { signal: this.#signal, ref: false }).catch(() => undefined);
   }
 
-  #push(events: readonly IEvent[], header: number): void {
+  #push(events: readonly WatchEvent[], header: number): void {
     const fresh: StorageEvent[] = [];
     let last = this.#received;
     let bytes = 0;
     for (const event of events) {
-      const revision = Number(event.kv.mod_revision);
+      const revision = event.kv.mod_revision;
       if (revision <= this.#received) continue;
       last = revision;
       const decoded = this.#decode(event, revision);
@@ -180,7 +180,7 @@ export class EtcdWatch {
     return message;
   }
 
-  #decode({ type, kv, prev_kv }: IEvent, revision: number): StorageEvent {
+  #decode({ type, kv, prev_kv }: WatchEvent, revision: number): StorageEvent {
     const key = this.#modules.keys.decode(kv.key);
     if (type === 'Delete') return { type: 'delete', key, value: prev_kv?.value, revision, created: false };
     return { type: 'put', key, value: kv.value, revision, created: kv.create_revision === kv.mod_revision };

@@ -1,4 +1,3 @@
-import type { ICompare, IKeyValue, IPutRequest, IRequestOp, ITxnResponse } from 'etcd3';
 import {
   KeyExistsError,
   OutcomeUnknownError,
@@ -12,6 +11,7 @@ import type { EtcdClient, EtcdOperation } from './etcd-client.ts';
 import { classify } from './etcd-errors.ts';
 import type { EtcdKeys } from './etcd-keys.ts';
 import type { LeasePool } from './lease-pool.ts';
+import type { KeyValue, PutRequest, TxnRequest, TxnResponse } from './transport/etcd-messages.ts';
 
 /** A write as a transaction on the expected mod revision; 0: the key must not exist. */
 interface Write {
@@ -94,18 +94,15 @@ export class EtcdWriter {
     }
   }
 
-  #request(
-    { key, value, expected }: Write,
-    lease: string | undefined,
-  ): { compare: ICompare[]; success: IRequestOp[]; failure: IRequestOp[] } {
+  #request({ key, value, expected }: Write, lease: string | undefined): TxnRequest {
     const encoded = this.#keys.encode(key);
-    const put = (bytes: Buffer): IPutRequest => ({
+    const put = (bytes: Buffer): PutRequest => ({
       key: encoded,
       value: bytes,
       ...(lease !== undefined ? { lease } : { ignore_lease: expected !== 0 }),
     });
     return {
-      compare: [{ key: encoded, target: 'Mod', result: 'Equal', mod_revision: expected }],
+      compare: { key: encoded, target: 'Mod', mod_revision: expected },
       success: [value === undefined ? { request_delete_range: { key: encoded } } : { request_put: put(value) }],
       failure: [{ request_range: { key: encoded, keys_only: true } }],
     };
@@ -126,20 +123,20 @@ export class EtcdWriter {
    */
   async #resolve(write: Write, cause: unknown, refusal?: StorageError): Promise<number | Refusal> {
     const { key, value, expected } = write;
-    let now: IKeyValue | undefined;
+    let now: KeyValue | undefined;
     let versionBefore = 0;
     try {
       now = (await this.#client.range({ key: this.#keys.encode(key) })).kvs[0];
       if (now !== undefined && expected !== 0) {
         const before = await this.#client.range({ key: this.#keys.encode(key), revision: expected, keys_only: true });
-        versionBefore = Number(before.kvs[0]?.version ?? Number.NaN);
+        versionBefore = before.kvs[0]?.version ?? Number.NaN;
       }
     } catch {
       throw new OutcomeUnknownError(key, cause);
     }
-    if (refusal !== undefined && Number(now?.mod_revision ?? 0) === expected) throw refusal;
-    if (now !== undefined && Number(now.mod_revision) !== expected && Number(now.version) === versionBefore + 1) {
-      const revision = Number(now.mod_revision);
+    if (refusal !== undefined && (now?.mod_revision ?? 0) === expected) throw refusal;
+    if (now !== undefined && now.mod_revision !== expected && now.version === versionBefore + 1) {
+      const revision = now.mod_revision;
       const ours = value !== undefined && now.value.equals(value);
       if (ours) return revision;
       // The first version of a created key may not be the first ever: ours may have been created and deleted.
@@ -159,8 +156,8 @@ interface Refusal {
   readonly current: number | undefined;
 }
 
-function outcome(response: ITxnResponse): number | Refusal {
-  if (response.succeeded) return Number(response.header.revision);
+function outcome(response: TxnResponse): number | Refusal {
+  if (response.succeeded) return response.header.revision;
   const found = response.responses[0]?.response_range?.kvs[0];
-  return { current: found === undefined ? undefined : Number(found.mod_revision) };
+  return { current: found?.mod_revision };
 }

@@ -1,12 +1,21 @@
-import type { IDuplexStream, IEvent, IWatchRequest, IWatchResponse } from 'etcd3';
+import type { ClientHttp2Stream } from 'node:http2';
 import type { EtcdClient } from './etcd-client.ts';
+import {
+  decodeWatch,
+  encodeWatchCreate,
+  encodeWatchProgress,
+  watchPath,
+  type WatchEvent,
+  type WatchResponse,
+} from './transport/etcd-messages.ts';
+import { FrameReader, framed } from './transport/grpc-frames.ts';
 
 /** Callbacks of a stream. None is called after `closed`. */
 export interface WatchStreamHandlers {
   /** etcd has accepted the watch. */
   readonly created: () => void;
   /** All events of one etcd message, reassembled from its fragments, with the revision of its header. */
-  readonly events: (events: readonly IEvent[], headerRevision: number) => void;
+  readonly events: (events: readonly WatchEvent[], headerRevision: number) => void;
   /** etcd has compacted required history; the argument is the oldest readable revision. */
   readonly compacted: (oldest: number) => void;
   /** The stream has ended. */
@@ -29,47 +38,62 @@ const responseMs = 10_000;
  */
 export class WatchStream {
   readonly #handlers: WatchStreamHandlers;
-  #stream: IDuplexStream<IWatchRequest, IWatchResponse> | undefined;
-  #fragments: IEvent[] = [];
+  #stream: ClientHttp2Stream | undefined;
+  /** The connection is checked for liveness as long as the stream is open. */
+  #release: () => void = () => undefined;
+  #fragments: readonly WatchEvent[] = [];
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
   constructor(client: EtcdClient, request: WatchStreamRequest, handlers: WatchStreamHandlers) {
     this.#handlers = handlers;
-    void this.#open(client, request);
+    this.#open(client, request);
   }
 
   /** Ends the stream; no callback is called afterwards. */
   cancel(): void {
     this.#closed = true;
     clearTimeout(this.#timer);
-    this.#stream?.cancel();
+    this.#release();
+    this.#stream?.destroy();
   }
 
-  async #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): Promise<void> {
+  #open(client: EtcdClient, { key, range_end, startRevision }: WatchStreamRequest): void {
     try {
-      const stream = await client.watch.watch();
+      const { stream, connection } = client.watches.open(watchPath);
       this.#stream = stream;
-      stream.on('error', (error: unknown) => this.#close(error));
-      stream.on('end', () => this.#close(new Error('etcd ended the watch')));
-      if (this.#closed) {
-        stream.cancel();
-        return;
-      }
-      stream.on('data', (response) => this.#take(response));
-      stream.write({
-        create_request: { key, range_end, start_revision: startRevision, prev_kv: true, fragment: true },
+      connection.calls++;
+      this.#release = () => {
+        this.#release = () => undefined;
+        connection.calls--;
+      };
+      const frames = new FrameReader((message) => this.#take(decodeWatch(message)));
+      stream.on('data', (chunk: Buffer) => {
+        connection.heardAt = performance.now();
+        if (this.#closed) return;
+        try {
+          frames.push(chunk);
+        } catch (error) {
+          this.#close(error);
+        }
       });
+      stream.on('error', (error) => this.#close(error));
+      stream.on('close', () => {
+        this.#release();
+        this.#close(new Error('etcd ended the watch'));
+      });
+      stream.write(framed(encodeWatchCreate({ key, range_end, start_revision: startRevision })));
       this.#expectResponse();
     } catch (error) {
-      this.#close(error);
+      // The owner has not stored the stream yet.
+      queueMicrotask(() => this.#close(error));
     }
   }
 
-  #take(response: IWatchResponse): void {
+  #take(response: WatchResponse): void {
     if (this.#closed) return;
     this.#restartIdleTimer();
-    const compacted = Number(response.compact_revision);
+    const compacted = response.compact_revision;
     if (compacted > 0) {
       this.cancel();
       this.#handlers.compacted(compacted);
@@ -87,14 +111,14 @@ export class WatchStream {
       return;
     }
     this.#fragments = [];
-    this.#handlers.events(events, Number(response.header.revision));
+    this.#handlers.events(events, response.header.revision);
   }
 
   /** Restarts the idle timer, which requests progress. */
   #restartIdleTimer(): void {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => {
-      this.#stream?.write({ progress_request: {} });
+      this.#stream?.write(framed(encodeWatchProgress()));
       this.#expectResponse();
     }, idleMs).unref();
   }
