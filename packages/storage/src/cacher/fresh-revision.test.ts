@@ -57,6 +57,14 @@ describe('fresh revision', () => {
     expect(backend.revisionRequests).toBe(1);
   });
 
+  test('callers that arrive later in the same iteration of the event loop share the request', async () => {
+    const { backend, cache } = await start();
+    const first = cache.freshRevision();
+    for (let microtask = 0; microtask < 50; microtask++) await Promise.resolve();
+    await Promise.all([first, cache.freshRevision()]);
+    expect(backend.revisionRequests).toBe(1);
+  });
+
   test('a caller that arrives while a request is in flight waits for the next one', async () => {
     const { backend, cache } = await start();
     const revisionRequests: { open: () => void }[] = [];

@@ -15,6 +15,8 @@ interface FreshRevisionModules {
   readonly waitFor: (revision: number, timeoutMs: number) => Promise<void>;
   /** The store returned a revision below one that its watch had delivered before the request. */
   readonly onRevisionRegressed: (from: number, to: number) => void;
+  /** Runs a callback at the end of the current iteration of the event loop: `setImmediate`. */
+  readonly defer?: ((run: () => void) => unknown) | undefined;
 }
 
 /**
@@ -25,7 +27,8 @@ interface FreshRevisionModules {
  *   shared request   otherwise one request for the current revision serves all callers that arrived before it was sent.
  *                    Callers that arrive while it is in flight wait for the next request: the backend may have read its
  *                    revision already, so a write acknowledged since then would be missed. The next request is sent when
- *                    the response arrives.
+ *                    the response has arrived, at the end of an iteration of the event loop: it serves all reads that
+ *                    started in this iteration.
  *   no memory        nothing is kept between requests, so a process that was suspended for a minute asks again
  *
  * The contract of `currentRevision` guarantees that the watch of the cache reaches the returned revision.
@@ -33,12 +36,14 @@ interface FreshRevisionModules {
 export class FreshRevision {
   readonly #options: FreshRevisionOptions;
   readonly #modules: FreshRevisionModules;
+  readonly #defer: (run: () => void) => unknown;
   #next: Promise<number> | undefined;
   #inFlight: Promise<unknown> = Promise.resolve();
 
   constructor(options: FreshRevisionOptions, modules: FreshRevisionModules) {
     this.#options = options;
     this.#modules = modules;
+    this.#defer = modules.defer ?? setImmediate;
   }
 
   /**
@@ -62,8 +67,8 @@ export class FreshRevision {
   /** One request for the current revision, shared by its callers. */
   async #request(): Promise<number> {
     const { storage, revision, onRevisionRegressed } = this.#modules;
-    // Yields at least once, so that concurrent callers share the request.
     await this.#inFlight;
+    await new Promise<void>((resolve) => this.#defer(resolve));
     this.#next = undefined;
     const before = revision();
     const response = storage.currentRevision();
