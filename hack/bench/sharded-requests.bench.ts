@@ -71,6 +71,7 @@ function reportVerb(verb: Verb, pairs: readonly { readonly one: Cost; readonly m
 
 function clientPair(from: ShardedCluster): { readonly cert: string; readonly key: string } {
   const { certificate, key } = from.config('root');
-  if (certificate === undefined || key === undefined) throw new Error('the administrator of the cluster has no certificate');
+  if (certificate === undefined || key === undefined)
+    throw new Error('the administrator of the cluster has no certificate');
   return { cert: certificate, key };
 }

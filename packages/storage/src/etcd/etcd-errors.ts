@@ -37,7 +37,7 @@ const refusals: readonly (readonly [text: string, error: (key: string, cause: un
   ['corrupt cluster', (_key, cause) => new StorageUnavailableError('etcd reports a corrupt cluster', cause)],
 ];
 
-/** Messages of grpc-js for requests that never got a connection. */
+/** Messages of the transport and of grpc-js for requests that never got a connection. */
 const unsentTexts = ['No connection established', 'Name resolution failed', 'Channel closed before call started'];
 
 export function classify(error: unknown, key: string): Failure {

@@ -52,7 +52,9 @@ export class LeasePool {
     const shared = Math.min(ttlSeconds * sharedFraction, longestSharedSeconds);
     const request = { TTL: Math.ceil(ttlSeconds + shared) };
     // Granting is retried: an unused lease expires by itself.
-    const { ID: id } = await this.#client.read((ms) => this.#client.lease.leaseGrant(request, this.#client.deadline(ms)));
+    const { ID: id } = await this.#client.read((ms) =>
+      this.#client.lease.leaseGrant(request, this.#client.deadline(ms)),
+    );
     return { id, reusableUntil: performance.now() + Math.max(shared, 0.1) * 1000, keys: 0 };
   }
 

@@ -53,6 +53,8 @@ export class GrpcSession {
     if (this.#closed) throw new Error(`14 UNAVAILABLE: ${unsentText}: the client is closed`);
     const connection = this.#connected();
     const { endpoint, session } = connection;
+    // Node sends requests from here on, and emits `connect` a little later.
+    if (!session.connecting) connection.isOpen = true;
     // Node accepts a list without copying it; its types do not declare that.
     const headers: string[] = [
       ':method',

@@ -1,9 +1,4 @@
-import {
-  constants,
-  type ClientHttp2Stream,
-  type IncomingHttpHeaders,
-  type IncomingHttpStatusHeader,
-} from 'node:http2';
+import { constants, type ClientHttp2Stream, type IncomingHttpHeaders, type IncomingHttpStatusHeader } from 'node:http2';
 import { errorText } from '@multiplane/apimachinery';
 import { FrameReader, framed } from './grpc-frames.ts';
 import { grpcFailure } from './grpc-failure.ts';
