@@ -189,7 +189,7 @@ export class EtcdStorage implements Storage {
     const [response, counted] = responses.map(({ response_range }) => response_range);
     if (response === undefined || counted === undefined) throw new TypeError('unexpected response of etcd');
     // Responses within a transaction have no header.
-    return { response: { ...response, header }, hidden: Number(counted.count) };
+    return { response: { ...response, header }, hidden: counted.count };
   }
 
   #range(request: RangeRequest): Promise<RangeResponse> {
