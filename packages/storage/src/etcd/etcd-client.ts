@@ -12,14 +12,9 @@ import {
   type TxnRequest,
   type TxnResponse,
 } from './transport/etcd-messages.ts';
+import type { EtcdTls } from './transport/etcd-tls.ts';
 import { GrpcSession } from './transport/grpc-session.ts';
 import { unaryCall } from './transport/unary-call.ts';
-
-export interface EtcdTls {
-  readonly authority: Buffer;
-  readonly certificate?: Buffer | undefined;
-  readonly privateKey?: Buffer | undefined;
-}
 
 export interface EtcdClientOptions {
   /** `http://host:port` or `https://host:port` of the members. */

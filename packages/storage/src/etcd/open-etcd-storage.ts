@@ -1,7 +1,8 @@
 import type { Watched } from '@multiplane/component-base';
 import { type WatchFailureModules, WatchFailureReporter } from '../watch-failure-reporter.ts';
 import { Compactor } from './compactor.ts';
-import { EtcdClient, type EtcdClientModules, type EtcdTls } from './etcd-client.ts';
+import { EtcdClient, type EtcdClientModules } from './etcd-client.ts';
+import type { EtcdTls } from './transport/etcd-tls.ts';
 import { EtcdKeys } from './etcd-keys.ts';
 import { EtcdStorage } from './etcd-storage.ts';
 import { EtcdWriter } from './etcd-writer.ts';

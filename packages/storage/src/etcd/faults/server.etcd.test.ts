@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { EtcdServer, eventually, testCertificates, createWithRetry } from '@multiplane/testing';
 import { bytes, codeOf, Watching } from '../../../test/conformance/subject.ts';
-import type { EtcdTls } from '../etcd-client.ts';
+import type { EtcdTls } from '../transport/etcd-tls.ts';
 import type { EtcdStorage } from '../etcd-storage.ts';
 import { openEtcdStorage } from '../open-etcd-storage.ts';
 

@@ -1,5 +1,5 @@
 import { connect, type ClientHttp2Session, type ClientHttp2Stream } from 'node:http2';
-import type { EtcdTls } from '../etcd-client.ts';
+import type { EtcdTls } from './etcd-tls.ts';
 
 export interface GrpcSessionOptions {
   /** `http://host:port` or `https://host:port` of the members. */
