@@ -4,7 +4,7 @@ import { members, times } from '../fixtures/hostile-steps.ts';
 import { HostileServer } from '../harness/hostile-server.ts';
 import type { Response, SentRequest } from '../harness/requests.ts';
 
-/** An object in a request body has at most 65,536 members, whatever the format and the request (docs/adr/0124). */
+/** A request body has at most 210,000 values, and 65,536 members of one object, whatever the format and the request. */
 
 let server: HostileServer;
 beforeAll(async () => {
@@ -178,6 +178,77 @@ describe('an object of 65,537 members is refused with 400', () => {
     // What was read can be written.
     const stored = (await server.workspace.must({ path })).json;
     expect(Object.keys(stored['data'] as object)).toHaveLength(65_536);
+    expect((await send({ method: 'PUT', path, body: stored })).status).toBe(200);
+    await server.workspace.must({ method: 'DELETE', path });
+  });
+});
+
+describe('a body of more than 210,000 values is refused with 400', () => {
+  const list = (count: number): unknown[] => times(count, () => 0);
+  const tooManyValues = 'more than 210000 values';
+  test.each<[string, SentRequest, string]>([
+    [
+      'JSON',
+      { method: 'POST', path: gadgets, body: gadget('many', { free: { list: list(210_000) } }) },
+      unreadable('Gadget'),
+    ],
+    [
+      'JSON of empty objects',
+      { method: 'POST', path: gadgets, body: gadget('many', { free: { list: times(210_000, () => ({})) } }) },
+      unreadable('Gadget'),
+    ],
+    [
+      'JSON in YAML',
+      {
+        method: 'POST',
+        path: gadgets,
+        headers: type('yaml'),
+        text: JSON.stringify(gadget('many', { free: { list: list(210_000) } })),
+      },
+      `${unrecognized} Gadget): yaml: ${tooManyValues}`,
+    ],
+    [
+      'protobuf',
+      {
+        method: 'POST',
+        path: configMaps,
+        headers: protobuf,
+        body: configMap('many', {}, { finalizers: times(210_000, () => 'x') }),
+        protobuf: true,
+      },
+      `cannot be handled as a ConfigMap: proto: ${tooManyValues}`,
+    ],
+    [
+      'a merge patch',
+      {
+        method: 'PATCH',
+        path: `${gadgets}/small`,
+        headers: type('merge-patch+json'),
+        body: { spec: { free: { list: list(210_000) } } },
+      },
+      `error decoding patch: ${tooManyValues}`,
+    ],
+  ])('%s', async (_, request, message) => {
+    const answer = await send(request);
+    expect([answer.status, answer.json['message']]).toEqual([400, expect.stringContaining(message)]);
+  });
+
+  function unreadable(kind: string): string {
+    return `${unrecognized} ${kind}): couldn't get version/kind; json parse error: ${tooManyValues}`;
+  }
+
+  test('no patch makes more of them than a client can write again', async () => {
+    const path = `${gadgets}/patched`;
+    const half = list(150_000);
+    await send({ method: 'POST', path: gadgets, body: gadget('patched', { free: { list: half } }) });
+    const answer = await send({
+      method: 'PATCH',
+      path,
+      headers: type('merge-patch+json'),
+      body: { spec: { free: { more: half } } },
+    });
+    expect([answer.status, answer.json['reason']]).toEqual([413, 'RequestEntityTooLarge']);
+    const stored = (await server.workspace.must({ path })).json;
     expect((await send({ method: 'PUT', path, body: stored })).status).toBe(200);
     await server.workspace.must({ method: 'DELETE', path });
   });

@@ -1,7 +1,7 @@
 import {
   encodeJson,
   encodeJsonIncrementally,
-  maxJsonMembers,
+  bodyLimits,
   parseJson,
   parseJsonIncrementally,
   type Json,
@@ -23,7 +23,7 @@ export const inTimeSlices = <T>(steps: Generator<void, T>, { info, signal }: Con
 /** Parses JSON. Throws JsonSyntaxError, also for an object that is wider than the shard accepts. */
 export async function parseJsonBody(body: Buffer, context: Context): Promise<Json> {
   if (body.length < largeBytes) return parseJson(body);
-  const steps = parseJsonIncrementally(body, false, { maxMembers: maxJsonMembers });
+  const steps = parseJsonIncrementally(body, false, { limits: bodyLimits });
   return (await inTimeSlices(steps, context)).value;
 }
 

@@ -277,11 +277,21 @@ describe('parseJsonIncrementally', () => {
 
   test.each([true, false])('limits the members of one object, not of all (strict: %s)', (strict) => {
     const parse = (text: string): unknown =>
-      runToCompletion(parseJsonIncrementally(text, strict, { maxMembers: 30_000 }));
+      runToCompletion(parseJsonIncrementally(text, strict, { limits: { maxMembers: 30_000, maxValues: Infinity } }));
     expect(parse(`[${many(25_000)},${many(25_000)}]`)).toMatchObject({
       duplicates: strict ? [expect.any(String), expect.any(String)] : [],
     });
     expect(() => parse(`{"a":${many(30_000)}}`)).toThrow('an object has more than 30000 members');
+  });
+
+  test.each([true, false])('limits the values of all objects and lists (strict: %s)', (strict) => {
+    const parse = (text: string): unknown =>
+      runToCompletion(parseJsonIncrementally(text, strict, { limits: { maxMembers: Infinity, maxValues: 30_000 } }))
+        .value;
+    const list = (count: number, item: string): string => `[${Array.from({ length: count }, () => item).join()}]`;
+    expect(parse(list(29_999, '1'))).toHaveLength(29_999);
+    for (const text of [list(30_000, '1'), list(30_000, '[]'), list(15_000, '{"a":1}'), `${list(30_000, '{}')}x`])
+      expect(() => parse(text)).toThrow('more than 30000 values');
   });
 
   test('fails as the other readers do', () => {

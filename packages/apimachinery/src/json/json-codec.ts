@@ -1,5 +1,5 @@
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { readJson, readJsonIncrementally, type JsonTextDetails } from './json-reader.ts';
+import { readJson, readJsonIncrementally, type JsonLimits, type JsonTextDetails } from './json-reader.ts';
 import { endOfJsonString } from './json-encoder.ts';
 import type { Json } from './json.ts';
 
@@ -7,6 +7,7 @@ export {
   JsonNumberError,
   JsonSyntaxError,
   JsonWidthError,
+  type JsonLimits,
   type JsonTextDetails,
   type RepeatedMember,
 } from './json-reader.ts';
@@ -33,6 +34,16 @@ export const maxJsonDepth = 1_000;
  * into etcd's request size.
  */
 export const maxJsonMembers = 65_536;
+
+/**
+ * Values (scalars, objects and lists) of one request, of an answer of a webhook, and of a stored object with its managedFields. Each stage of
+ * a write takes time in proportion to them, and 3 MB of text may have a million. Enough for the largest objects of known projects (105,000
+ * values) with managedFields that own each of them, so that clients can write what they read.
+ */
+export const maxJsonValues = 210_000;
+
+/** The limits of everything that clients and webhooks send. */
+export const bodyLimits: JsonLimits = { maxMembers: maxJsonMembers, maxValues: maxJsonValues };
 
 export interface ParseJsonOptions {
   /** Receives what the value does not show of its text; left empty by a text without such parts. */
@@ -95,31 +106,31 @@ export interface StrictlyParsed {
 
 /**
  * {@link parseJsonStrict} of a long text, or {@link parseJson} of it (`strict` false), with pauses: what has many parts
- * is not left to the engine, which reads it in one piece. `maxMembers`: of one object; beyond: JsonSyntaxError. Default: no limit.
+ * is not left to the engine, which reads it in one piece. Beyond `limits`: JsonWidthError. Default: no limits.
  */
 export function* parseJsonIncrementally(
   text: string | Buffer,
   strict: boolean,
-  { details, maxMembers = Infinity }: { details?: JsonTextDetails | undefined; maxMembers?: number } = {},
+  { details, limits }: { details?: JsonTextDetails | undefined; limits?: JsonLimits | undefined } = {},
 ): Generator<void, StrictlyParsed> {
   const source = textOf(text);
   const shape = new Scan();
   for (let at = 0; at < source.length; at = shape.read(source, at, at + charactersPerPass)) yield;
   yield;
-  if (Math.max(shape.members, shape.commas) + shape.containers < manyParts && shape.members <= maxMembers) {
+  if (Math.max(shape.members, shape.commas) + shape.containers < manyParts) {
     const fast = strict
       ? parseFastStrict(source, shape, { maxDepth: maxJsonDepth, details })
       : withoutDuplicates(parseFast(source, shape, maxJsonDepth));
     if (fast !== undefined) return fast;
   }
-  const options = { maxDepth: maxJsonDepth, maxMembers };
+  const options = { maxDepth: maxJsonDepth, limits };
   if (strict) return yield* readWithDuplicates(source, { ...options, details });
   return { value: yield* readJsonIncrementally(source, options), duplicates: [] };
 }
 
 interface StrictOptions {
   readonly maxDepth: number;
-  readonly maxMembers?: number;
+  readonly limits?: JsonLimits | undefined;
   readonly details: JsonTextDetails | undefined;
 }
 

@@ -12,7 +12,7 @@ export class JsonNumberError extends JsonSyntaxError {
   override readonly name = 'JsonNumberError';
 }
 
-/** An object has more members than the reader accepts. */
+/** An object has more members, or the text more values, than the reader accepts. */
 export class JsonWidthError extends JsonSyntaxError {
   override readonly name = 'JsonWidthError';
 }
@@ -35,10 +35,20 @@ export interface JsonTextDetails {
   readonly repeats: Map<JsonObject, RepeatedMember[]>;
 }
 
+/** Beyond a limit: {@link JsonWidthError}. */
+export interface JsonLimits {
+  /** Of one object; a name that repeats counts each time. */
+  readonly maxMembers: number;
+  /** All scalars, objects and lists of the text. */
+  readonly maxValues: number;
+}
+
+const unlimited: JsonLimits = { maxMembers: Infinity, maxValues: Infinity };
+
 export interface JsonReaderOptions {
   readonly maxDepth: number;
-  /** Of one object; default: no limit. */
-  readonly maxMembers?: number | undefined;
+  /** Default: none. */
+  readonly limits?: JsonLimits | undefined;
   /** Receives the details of the text. With it, a number beyond float64 is 0 with a literal, not an error. */
   readonly details?: JsonTextDetails | undefined;
   /**
@@ -89,7 +99,7 @@ export function readJsonIncrementally(text: string, options: JsonReaderOptions):
 class JsonReader {
   readonly #text: string;
   readonly #options: JsonReaderOptions;
-  readonly #maxMembers: number;
+  readonly #limits: JsonLimits;
   readonly #stack: Container[] = [];
   #position = 0;
   /** The literal of the number that was just read, if details keep it. */
@@ -98,12 +108,13 @@ class JsonReader {
   constructor(text: string, options: JsonReaderOptions) {
     this.#text = text;
     this.#options = options;
-    this.#maxMembers = options.maxMembers ?? Infinity;
+    this.#limits = options.limits ?? unlimited;
   }
 
   *read(): Generator<void, Json> {
     for (let begun = 1; ; begun++) {
       if (begun % valuesPerStep === 0) yield;
+      if (begun > this.#limits.maxValues) throw new JsonWidthError(`more than ${this.#limits.maxValues} values`);
       let value = this.#beginValue();
       if (value === undefined) continue;
       // The value is complete: hand it to its container, and go on closing containers as long as they end here.
@@ -159,8 +170,8 @@ class JsonReader {
   }
 
   #key(container: Container): void {
-    if (++container.members > this.#maxMembers)
-      throw new JsonWidthError(`an object has more than ${this.#maxMembers} members`);
+    if (++container.members > this.#limits.maxMembers)
+      throw new JsonWidthError(`an object has more than ${this.#limits.maxMembers} members`);
     if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
     container.key = this.#string();
     if (this.#peek() !== ':') throw this.#unexpected('after object key');

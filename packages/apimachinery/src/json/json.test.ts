@@ -4,7 +4,17 @@ import { encodeJson, encodeJsonGo, maxJsonDepth, parseJsonStrict } from './json-
 import { applyJsonPatch } from '../patch/json-patch.ts';
 import { applyMergePatch } from '../patch/merge-patch.ts';
 import { encodeYaml } from '../yaml/yaml-codec.ts';
-import { deepCopy, deepEqual, deepFreeze, getOwn, isJsonObject, setOwn, type Json, type JsonObject } from './json.ts';
+import {
+  deepCopy,
+  deepEqual,
+  deepFreeze,
+  getOwn,
+  hasMoreValues,
+  isJsonObject,
+  setOwn,
+  type Json,
+  type JsonObject,
+} from './json.ts';
 
 const hostile = (): JsonObject => JSON.parse('{"__proto__":{"a":1},"constructor":{"b":[2]}}') as JsonObject;
 
@@ -74,4 +84,15 @@ test('everything that walks a value reaches the greatest depth', () => {
 
 test('only objects are objects', () => {
   expect([{}, [], null, 'x', 1].map(isJsonObject)).toEqual([true, false, false, false, false]);
+});
+
+test.each([
+  ['x', 1],
+  [null, 1],
+  [[], 1],
+  [{}, 1],
+  [[[], {}, null], 4],
+  [{ a: { b: [1, 2n, 'c'] }, d: {} }, 7],
+] as readonly (readonly [Json, number])[])('%p has %i values', (value, count) => {
+  expect([hasMoreValues(value, count - 1), hasMoreValues(value, count)]).toEqual([true, false]);
 });

@@ -50,6 +50,19 @@ export function setOwn(object: JsonObject, key: string, value: Json): void {
   }
 }
 
+/** Whether a value consists of more than `limit` scalars, objects and lists, itself included. Looks at no more of them. */
+export function hasMoreValues(value: DeepReadonly<Json>, limit: number): boolean {
+  const pending: Json[] = [value as Json];
+  let values = 1;
+  for (let next = pending.pop(); next !== undefined && values <= limit; next = pending.pop()) {
+    if (typeof next !== 'object' || next === null) continue;
+    const members = Array.isArray(next) ? next : Object.values(next);
+    values += members.length;
+    for (const member of members) if (typeof member === 'object' && member !== null) pending.push(member);
+  }
+  return values > limit;
+}
+
 /** A copy that shares nothing with its source. */
 export function deepCopy<T extends Json>(value: DeepReadonly<T>): T {
   if (typeof value !== 'object' || value === null) return value as T;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { maxJsonMembers } from '../json/json-codec.ts';
+import { maxJsonMembers, maxJsonValues } from '../json/json-codec.ts';
 import type { JsonObject } from '../json/json.ts';
 import { readProtobufEnvelope } from './envelope.ts';
 import { decodeMessage, decodeMessageIncrementally, maxMessageDepth } from './message-decoder.ts';
@@ -223,6 +223,19 @@ test('a large message has maps of at most as many entries as an object of JSON',
     runToCompletion(decodeMessageIncrementally(outer, new WireReader(hex(text))));
   expect(Object.keys(read(labels(maxJsonMembers))['labels'] as JsonObject)).toHaveLength(maxJsonMembers);
   expect(() => read(labels(maxJsonMembers + 1))).toThrow('proto: a map has more than 65536 entries');
+});
+
+test('a large message has at most as many values as a body', () => {
+  const read = (texts: number): JsonObject =>
+    runToCompletion(
+      decodeMessageIncrementally(
+        outer,
+        new WireReader(encodeMessage(outer, { texts: Array.from({ length: texts }, () => '') })),
+      ),
+    );
+  // Members with zero values count, too.
+  expect(read(maxJsonValues - 20)['texts']).toHaveLength(maxJsonValues - 20);
+  expect(() => read(maxJsonValues)).toThrow('proto: more than 210000 values');
 });
 
 test('values that are longer than a pass are read in passes, to the same end', () => {

@@ -1,5 +1,5 @@
-import { maxJsonMembers, parseJson, parseJsonIncrementally } from '../json/json-codec.ts';
-import { type Json, type JsonObject, setOwn } from '../json/json.ts';
+import { bodyLimits, maxJsonMembers, maxJsonValues, parseJson, parseJsonIncrementally } from '../json/json-codec.ts';
+import { hasMoreValues, type Json, type JsonObject, setOwn } from '../json/json.ts';
 import type { CompiledField, MessageType } from './message-type.ts';
 import { ProtobufError } from './protobuf-error.ts';
 import { type WireReader, wireBytes } from './wire-reader.ts';
@@ -23,8 +23,8 @@ export function decodeMessage(type: MessageType, reader: WireReader, object: Jso
 const passBytes = 64 * 1024;
 
 /**
- * {@link decodeMessage} in passes over some tens of kilobytes of the message. A map has at most {@link maxJsonMembers} entries, as an
- * object in a request of JSON.
+ * {@link decodeMessage} in passes over some tens of kilobytes of the message. The limits are those of JSON:
+ * {@link maxJsonMembers} entries of a map, {@link maxJsonValues} values.
  */
 export function* decodeMessageIncrementally(
   type: MessageType,
@@ -34,6 +34,8 @@ export function* decodeMessageIncrementally(
   reader.pauseAt = reader.position + passBytes;
   reader.maxMapEntries = maxJsonMembers;
   yield* readFieldsIncrementally(reader, type, object);
+  yield;
+  if (hasMoreValues(object, maxJsonValues)) throw new ProtobufError(`proto: more than ${maxJsonValues} values`);
   return object;
 }
 
@@ -61,7 +63,7 @@ const isDivisible = (field: CompiledField): boolean =>
 function* readWide(reader: WireReader, field: CompiledField, object: JsonObject): Generator<void, void> {
   reader.tag();
   if (field.type === 'json') {
-    keepSingle(field, object, yield* embeddedJsonIncrementally(reader.text(reader.end()), reader.maxMapEntries));
+    keepSingle(field, object, yield* embeddedJsonIncrementally(reader.text(reader.end())));
     return;
   }
   if (field.shape === 'map') {
@@ -308,9 +310,9 @@ function embeddedJson(text: string): Json | undefined {
   }
 }
 
-function* embeddedJsonIncrementally(text: string, maxMembers: number): Generator<void, Json | undefined> {
+function* embeddedJsonIncrementally(text: string): Generator<void, Json | undefined> {
   try {
-    return (yield* parseJsonIncrementally(text, false, { maxMembers })).value;
+    return (yield* parseJsonIncrementally(text, false, { limits: bodyLimits })).value;
   } catch (error) {
     throw new ProtobufError((error as Error).message, { cause: error });
   }

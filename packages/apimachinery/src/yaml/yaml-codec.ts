@@ -4,10 +4,10 @@ import type { Document, LineCounter, Node, Scalar, YAMLMap, YAMLSeq } from 'yaml
 import { quote } from '../go/go-quote.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
 import {
+  bodyLimits,
   JsonSyntaxError,
   JsonWidthError,
   maxJsonDepth,
-  maxJsonMembers,
   parseJsonIncrementally,
 } from '../json/json-codec.ts';
 import { setOwn, type Json, type JsonArray, type JsonObject } from '../json/json.ts';
@@ -125,7 +125,7 @@ export const mayBeJson = (source: string): boolean => /^\s*\{/.test(source);
 export function* parseJsonAsYamlIncrementally(source: string): Generator<void, ParsedYaml | undefined> {
   if (!mayBeJson(source)) return undefined;
   try {
-    const { value, duplicates } = yield* parseJsonIncrementally(source, true, { maxMembers: maxJsonMembers });
+    const { value, duplicates } = yield* parseJsonIncrementally(source, true, { limits: bodyLimits });
     return duplicates.length === 0 ? { value, duplicates: [] } : undefined;
   } catch (error) {
     // The library would read all of it, for seconds, before it is refused.

@@ -6,7 +6,11 @@ import {
   encodeJson,
   encodeJsonIncrementally,
   encodeMembersIncrementally,
+  hasMoreValues,
+  isStatusError,
+  maxJsonValues,
   setOwn,
+  statusErrors,
 } from '@multiplane/apimachinery';
 import { ValueTooLargeError } from '@multiplane/storage';
 
@@ -15,15 +19,28 @@ export const maxStoredBytes = 1.5 * 1024 * 1024;
 
 /**
  * Encodes an object for storage in the layout of stored-layout.ts: complete, but without `metadata.resourceVersion`. Throws
- * ValueTooLarge above `maxBytes`, whichever limit the backend has.
+ * ValueTooLarge above `maxBytes`, whichever limit the backend has, and StatusError 413 for more values than a body may have: clients
+ * could not write again what they read.
  */
 export function encodeForStorage(object: KubeObject, maxBytes = maxStoredBytes): Buffer {
   const { metadata } = object;
   checkIdentity(metadata);
   const bytes = Buffer.from(encodeText(object, undefined));
-  if (bytes.length > maxBytes) throw new ValueTooLargeError(metadata.name ?? '');
+  const problem = sizeProblem(bytes, object, maxBytes);
+  if (problem !== undefined) throw problem;
   return bytes;
 }
+
+/** Why an object cannot be stored; undefined if it can. */
+function sizeProblem(bytes: Buffer, object: KubeObject, maxBytes: number): Error | undefined {
+  if (bytes.length > maxBytes) return new ValueTooLargeError(object.metadata.name ?? '');
+  // Few objects are long enough for so many values.
+  const hasTooMany = bytes.length > minBytesPerValue * maxJsonValues && hasMoreValues(asJson(object), maxJsonValues);
+  return hasTooMany ? statusErrors.tooLarge(`the object would have more than ${maxJsonValues} values`) : undefined;
+}
+
+/** With its separator. */
+const minBytesPerValue = 2;
 
 function checkIdentity(metadata: ObjectMeta): void {
   if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
@@ -39,7 +56,8 @@ export function encodeWithoutExcess(object: KubeObject, maxBytes = maxStoredByte
   try {
     return encodeForStorage(object, maxBytes);
   } catch (error) {
-    if (!(error instanceof ValueTooLargeError) || object.metadata.managedFields === undefined) throw error;
+    const isTooLarge = error instanceof ValueTooLargeError || isStatusError(error, 'RequestEntityTooLarge');
+    if (!isTooLarge || object.metadata.managedFields === undefined) throw error;
     delete object.metadata.managedFields;
     return encodeForStorage(object, maxBytes);
   }
@@ -70,11 +88,13 @@ export function* encodeIncrementally(
       : `,"managedFields":${yield* encodeJsonIncrementally(managedFields)}`;
   yield;
   let bytes = Buffer.from(`${head}${management}${rest}}`);
-  if (bytes.length > maxBytes && management !== '' && !keepsManagement) {
+  let problem = sizeProblem(bytes, object, maxBytes);
+  if (problem !== undefined && management !== '' && !keepsManagement) {
     delete object.metadata.managedFields;
     bytes = Buffer.from(`${head}${rest}}`);
+    problem = sizeProblem(bytes, object, maxBytes);
   }
-  if (bytes.length > maxBytes) throw new ValueTooLargeError(metadata.name ?? '');
+  if (problem !== undefined) throw problem;
   return bytes;
 }
 

@@ -12,7 +12,7 @@ import {
   isJsonObject,
   parseApiVersion,
   parseJson,
-  maxJsonMembers,
+  bodyLimits,
   parseJsonIncrementally,
   parseJsonStrict,
   readProtobufEnvelope,
@@ -197,7 +197,7 @@ export class BodyDecoder {
       } else {
         const details = detailsFor(expected);
         const strict = validation !== 'Ignore' || details !== undefined;
-        const found = yield* parseJsonIncrementally(bytes, strict, { details, maxMembers: maxJsonMembers });
+        const found = yield* parseJsonIncrementally(bytes, strict, { details, limits: bodyLimits });
         parsed = { ...found, repeatedKeys: [], details: unlessEmpty(details) };
       }
     } catch (error) {

@@ -5,7 +5,7 @@ import {
   JsonSyntaxError,
   isJsonObject,
   isStatusError,
-  maxJsonMembers,
+  bodyLimits,
   parseApiVersion,
   parseJsonIncrementally,
   statusErrors,
@@ -47,7 +47,7 @@ function* numberFailure(error: JsonNumberError, body: RequestBody, expected: Exp
   try {
     ({ value } = yield* parseJsonIncrementally(body.bytes, true, {
       details: { literals: new Map(), repeats: new Map() },
-      maxMembers: maxJsonMembers,
+      limits: bodyLimits,
     }));
   } catch (syntaxError) {
     return yield* parseFailure(syntaxError, body, expected);

@@ -14,7 +14,7 @@ import {
   goMap,
   isJsonObject,
   isStatusError,
-  maxJsonMembers,
+  bodyLimits,
   parseJsonIncrementally,
   printableLiterals,
   statusErrors,
@@ -107,7 +107,7 @@ function* prepareIncrementally(
   let duplicates: readonly string[] = [];
   try {
     ({ value, duplicates } = yield* parseJsonIncrementally(body, validation !== 'Ignore', {
-      maxMembers: maxJsonMembers,
+      limits: bodyLimits,
     }));
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;

@@ -6,7 +6,7 @@ import {
   type JsonObject,
   type JsonTextDetails,
   type ParsedYaml,
-  maxJsonMembers,
+  bodyLimits,
   parseJsonIncrementally,
   ProtobufError,
   readProtobufEnvelope,
@@ -37,7 +37,7 @@ export async function readDeleteOptions(
   const document =
     format === 'yaml'
       ? await decoder.readYaml(body, context)
-      : () => parseJsonIncrementally(body, true, { details, maxMembers: maxJsonMembers });
+      : () => parseJsonIncrementally(body, true, { details, limits: bodyLimits });
   let value;
   try {
     ({ value } = await inTimeSlices<ParsedYaml>(document(), body.length, context));

@@ -2,7 +2,7 @@ import {
   mayBeJson,
   parseJsonAsYamlIncrementally,
   JsonSyntaxError,
-  maxJsonMembers,
+  bodyLimits,
   parseJsonIncrementally,
   type ParsedYaml,
   parseYamlIncrementally,
@@ -93,7 +93,7 @@ async function documentIn(answer: YamlAnswer, request: Abortable | undefined): P
   if ('fault' in answer) return faulty(answer.fault);
   const { json, duplicates } = answer;
   const parse = function* (): Generator<void, ParsedYaml> {
-    const { value } = yield* parseJsonIncrementally(json, false, { maxMembers: maxJsonMembers });
+    const { value } = yield* parseJsonIncrementally(json, false, { limits: bodyLimits });
     return { value, duplicates: [...duplicates] };
   };
   try {
