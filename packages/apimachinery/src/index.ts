@@ -1,5 +1,4 @@
 export * from './json/json.ts';
-export { deepCopyIncrementally, deepEqualIncrementally, deepFreezeIncrementally } from './json/json-steps.ts';
 export * from './meta/object.ts';
 export * from './meta/group-version.ts';
 export * from './meta/logical-cluster.ts';
@@ -39,7 +38,7 @@ export * from './meta/media-type.ts';
 export * from './meta/table.ts';
 export * from './meta/conditions.ts';
 export * from './patch/json-patch.ts';
-export { applyMergePatch, applyMergePatchIncrementally, copyWithoutNulls } from './patch/merge-patch.ts';
+export { applyMergePatch, copyWithoutNulls } from './patch/merge-patch.ts';
 export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
 export * from './values/quantity.ts';

@@ -1,5 +1,5 @@
 import { runToCompletion } from '@multiplane/apimachinery';
-import { runInTimeSlices, yieldToEventLoop } from '@multiplane/component-base';
+import { runInTimeSlices, timeSlices, yieldToEventLoop } from '@multiplane/component-base';
 
 /** A pass over less than this does not delay other requests noticeably. */
 const largeBytes = 64 * 1024;
@@ -64,6 +64,17 @@ async function onePerSlice<T>(steps: Generator<void, T>, request: Abortable | un
 /** {@link runInTimeSlices} for a request; throws the reason of its signal if it was aborted meanwhile. */
 export const whileTimeLasts = <T>(steps: Generator<void, T>, request?: Abortable): Promise<T> =>
   runInTimeSlices(steps, laneOf(request), () => request?.signal);
+
+/**
+ * Between two stages of the work for a request, each of which is linear in the values of an object: yields to the event loop if the time
+ * slice is used up. Throws the reason of the signal if the request was aborted meanwhile.
+ */
+export async function pause(request?: Abortable): Promise<void> {
+  const slices = timeSlices(laneOf(request));
+  if (!slices.isExceeded) return;
+  await slices.yield();
+  request?.signal?.throwIfAborted();
+}
 
 /** A result that is known already, where a generator of passes is expected. */
 // eslint-disable-next-line require-yield -- There is no pass.

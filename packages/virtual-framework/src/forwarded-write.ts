@@ -1,6 +1,6 @@
 import {
-  applyJsonPatchIncrementally,
-  applyMergePatchIncrementally,
+  applyJsonPatch,
+  applyMergePatch,
   errorText,
   isJsonObject,
   isStatusError,
@@ -139,8 +139,11 @@ const writtenObject: Readonly<Record<string, (old: JsonObject, body: Json) => Ge
   *'application/json'(_old, body) {
     return body;
   },
-  'application/json-patch+json': applyJsonPatchIncrementally,
-  'application/merge-patch+json': applyMergePatchIncrementally,
+  'application/json-patch+json': applyJsonPatch,
+  *'application/merge-patch+json'(old, body) {
+    yield;
+    return applyMergePatch(old, body);
+  },
 };
 
 /** The early rule sees what the client wrote, as no shard has accepted it. The result of an apply is not known here. */

@@ -1,6 +1,6 @@
 import { maxJsonMembers } from '../json/json-codec.ts';
 import { type DeepReadonly, type Json, type JsonObject, isJsonObject, setOwn } from '../json/json.ts';
-import { tooManyMembers } from '../patch/member-count.ts';
+import { tooManyMembers } from '../patch/extent.ts';
 import { type ListElements, DeferredWork, elementAt, longList } from './list-elements.ts';
 import type { PathElement } from './path-element.ts';
 import { type ListType, type MapType, type TypedSchema, fieldSchema, formOf } from './typed-schema.ts';

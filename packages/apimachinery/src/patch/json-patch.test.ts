@@ -1,9 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { deepFreeze, type Json } from '../json/json.ts';
-import { applyJsonPatch, applyJsonPatchIncrementally, unknownJsonPatchFields } from './json-patch.ts';
+import { runToCompletion } from '../async/run-to-completion.ts';
+import { applyJsonPatch, unknownJsonPatchFields } from './json-patch.ts';
 
-const patch = (document: Json, ...operations: Json[]): Json => applyJsonPatch(deepFreeze(document), operations);
+const apply = (document: Json, patch: Json): Json => runToCompletion(applyJsonPatch(document, patch));
+const patch = (document: Json, ...operations: Json[]): Json => apply(deepFreeze(document) as Json, operations);
 const refused = expect.objectContaining({
   code: 422,
   reason: 'Invalid',
@@ -83,10 +85,10 @@ describe('JSON patch', () => {
   });
 
   test('is checked before it is applied', () => {
-    expect(() => applyJsonPatch({}, { op: 'add' })).toThrow(expect.objectContaining({ code: 400 }));
-    expect(() => applyJsonPatch({}, ['x'])).toThrow(expect.objectContaining({ code: 400 }));
+    expect(() => apply({}, { op: 'add' })).toThrow(expect.objectContaining({ code: 400 }));
+    expect(() => apply({}, ['x'])).toThrow(expect.objectContaining({ code: 400 }));
     const many = Array.from({ length: 10_001 }, (): Json => ({ op: 'test', path: '/a' }));
-    expect(() => applyJsonPatch({}, many)).toThrow(
+    expect(() => apply({}, many)).toThrow(
       expect.objectContaining({
         code: 413,
         message: 'Request entity too large: The allowed maximum operations in a JSON patch is 10000, got 10001',
@@ -120,7 +122,7 @@ describe('JSON patch', () => {
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.string(), fc.jsonValue(), (document, name, value) => {
         const path = `/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`;
         const plain = JSON.parse(JSON.stringify(document)) as Json;
-        const result = applyJsonPatch(plain, [
+        const result = apply(plain, [
           { op: 'add', path, value: JSON.parse(JSON.stringify(value)) as Json },
           { op: 'move', from: path, path: '/moved' },
           { op: 'move', from: '/moved', path },
@@ -136,13 +138,13 @@ describe('JSON patch', () => {
   });
 });
 
-test('many operations on a long list are made in steps', () => {
+test('many operations on a long list are made in chunks', () => {
   const list = Array.from({ length: 1000 }, (_, index) => index);
   const operations = Array.from({ length: 1000 }, () => ({ op: 'add', path: '/list/0', value: -1 }));
-  const steps = applyJsonPatchIncrementally({ list }, operations);
+  const steps = applyJsonPatch({ list }, operations);
   let pauses = 0;
   let step = steps.next();
   for (; step.done !== true; step = steps.next()) pauses++;
   expect(pauses).toBeGreaterThanOrEqual(10);
-  expect(step.value).toEqual(applyJsonPatch({ list }, operations));
+  expect(step.value).toEqual(apply({ list }, operations));
 });

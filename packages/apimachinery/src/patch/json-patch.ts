@@ -1,6 +1,5 @@
-import { runToCompletion } from '../async/run-to-completion.ts';
 import { quote } from '../go/go-quote.ts';
-import { encodeJson, maxJsonDepth, maxJsonMembers } from '../json/json-codec.ts';
+import { encodeJson, maxJsonDepth } from '../json/json-codec.ts';
 import {
   deepCopy,
   deepEqual,
@@ -12,17 +11,15 @@ import {
   type JsonArray,
   type JsonObject,
 } from '../json/json.ts';
-import { deepCopyIncrementally } from '../json/json-steps.ts';
 import { isStatusError, statusErrors } from '../errors/status-error.ts';
-import { tooManyMembers } from './member-count.ts';
+import { checkExtent } from './extent.ts';
 import { patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** More operations are refused. */
 export const maxJsonPatchOperations = 10_000;
 /** How much all `copy` operations together may add, in bytes of JSON: a few could double the object again and again. */
 const maxCopiedBytes = 3 * 1024 * 1024;
-/** An operation on a long list may move all that comes after it. */
-const operationsPerStep = 100;
+const operationsPerChunk = 100;
 
 /** One operation as it came; what is missing or of a wrong type only matters when it is applied. */
 export interface JsonPatchOperation {
@@ -65,24 +62,22 @@ export function unknownJsonPatchFields(operations: readonly JsonPatchOperation[]
  * RFC 6902 with the liberties of the library that Kubernetes uses: negative indices count from the end,
  * `replace` of a missing member adds it, `test` takes null for a missing member, `copy` of a missing member copies null,
  * and whatever stands before the first slash of a path is ignored. All or nothing: the result is a new object.
- * Throws StatusError 422 when an operation fails, 413 when an object has more than `maxJsonMembers` members at the end, and what
+ * Throws StatusError 422 when an operation fails, 413 when the result is larger than a body may be, and what
  * {@link decodeJsonPatch} throws.
+ *
+ * Yields after every {@link operationsPerChunk} operations: each may move all items of a long list, so their time is not bounded by
+ * the length of the patch and the size of the object.
  */
-export function applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Json {
-  return runToCompletion(applyJsonPatchIncrementally(document, patch));
-}
-
-/** {@link applyJsonPatch} with pauses between its passes and operations. */
-export function* applyJsonPatchIncrementally(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
+export function* applyJsonPatch(document: DeepReadonly<Json>, patch: Json): Generator<void, Json> {
   const operations = decodeJsonPatch(patch);
-  const state: State = { root: yield* deepCopyIncrementally<Json>(document), copied: 0 };
+  const state: State = { root: deepCopy<Json>(document), copied: 0 };
   try {
     for (const [index, operation] of operations.entries()) {
-      if (index % operationsPerStep === 0) yield;
-      apply(state, operation, yield* deepCopyIncrementally<Json>(operation.value ?? null));
+      if (index % operationsPerChunk === 0) yield;
+      apply(state, operation, deepCopy<Json>(operation.value ?? null));
     }
     yield;
-    yield* checkExtent(state.root);
+    checkExtent(state.root);
   } catch (error) {
     if (isStatusError(error)) throw error;
     if (error instanceof RangeError) throw patchNotApplicable('exceeded max depth');
@@ -272,34 +267,5 @@ class ListPlace implements Place {
   }
   remove(): void {
     this.#list.splice(listIndex(this.#name, this.#list.length, this.#fail), 1);
-  }
-}
-
-/** Values per pass. */
-const valuesPerPass = 4_000;
-
-/** Throws StatusError for a value that is deeper or wider than a body may be. */
-function* checkExtent(root: Json): Generator<void, void> {
-  const pending: [value: Json, depth: number][] = [[root, 1]];
-  let values = 0;
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (++values % valuesPerPass === 0) yield;
-    const [value, depth] = next;
-    if (typeof value !== 'object' || value === null) continue;
-    if (depth > maxJsonDepth) throw patchNotApplicable('exceeded max depth');
-    if (Array.isArray(value)) {
-      for (const item of value) {
-        if (typeof item === 'object' && item !== null) pending.push([item, depth + 1]);
-        if (++values % valuesPerPass === 0) yield;
-      }
-      continue;
-    }
-    const names = Object.keys(value);
-    if (names.length > maxJsonMembers) throw tooManyMembers();
-    for (const name of names) {
-      const member = value[name] as Json;
-      if (typeof member === 'object' && member !== null) pending.push([member, depth + 1]);
-      if (++values % valuesPerPass === 0) yield;
-    }
   }
 }

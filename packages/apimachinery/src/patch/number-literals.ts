@@ -11,10 +11,7 @@ import { keepLiteral } from '../json/number-literals.ts';
  */
 const mayHaveLiterals = /\d[.eE]/;
 
-/** Members per pass. */
-const membersPerPass = 2_000;
-
-/** The value of the text of a patch with its literals as symbols; `parsed`, its value, when it has none. In passes. */
+/** The value of the text of a patch with its literals as symbols; `parsed`, its value, when it has none. Yields while the text is read. */
 export function* withLiterals(body: Buffer, parsed: Json): Generator<void, Json> {
   const text = body.toString('latin1');
   if (!mayHaveLiterals.test(text)) return parsed;
@@ -22,10 +19,8 @@ export function* withLiterals(body: Buffer, parsed: Json): Generator<void, Json>
   yield;
   const { value } = yield* parseJsonIncrementally(body, true, { details });
   let marked = 0;
-  let members = 0;
   for (const [container, literals] of details.literals) {
     for (const [key, literal] of literals) {
-      if (++members % membersPerPass === 0) yield;
       if (encodeJson((container as JsonObject)[key]) === literal) continue;
       setOwn(container as JsonObject, key, Symbol(literal) as unknown as Json);
       marked++;
@@ -34,10 +29,10 @@ export function* withLiterals(body: Buffer, parsed: Json): Generator<void, Json>
   return marked === 0 ? parsed : value;
 }
 
-/** Puts the numbers in the place of symbols, in passes. Returns what the typed decoder needs to know of their texts. */
-export function* takeLiterals(document: JsonObject): Generator<void, JsonTextDetails> {
+/** Puts the numbers in the place of symbols. Returns what the typed decoder needs to know of their texts. */
+export function takeLiterals(document: JsonObject): JsonTextDetails {
   const literals: JsonTextDetails['literals'] = new Map();
-  yield* replaceSymbols(document, (literal, container, key) => {
+  replaceSymbols(document, (literal, container, key) => {
     keepLiteral(literals, container, key, literal);
     const value = Number(literal);
     return Number.isFinite(value) ? value : 0;
@@ -45,30 +40,27 @@ export function* takeLiterals(document: JsonObject): Generator<void, JsonTextDet
   return { literals, repeats: new Map() };
 }
 
-/** Makes symbols values that are encoded as the literals. In place, in passes; the value cannot be read any more. */
-export function* printableLiterals(value: Json): Generator<void, Json> {
+/** Makes symbols values that are encoded as the literals. In place; the value cannot be read any more. */
+export function printableLiterals(value: Json): Json {
   if (typeof value === 'symbol') return rawJson((value as symbol).description ?? '');
-  if (typeof value === 'object' && value !== null) yield* replaceSymbols(value, rawJson);
+  if (typeof value === 'object' && value !== null) replaceSymbols(value, rawJson);
   return value;
 }
 
 type Container = JsonObject | JsonArray;
 
-function* replaceSymbols(
+function replaceSymbols(
   root: Container,
   replacement: (literal: string, container: Container, key: string) => Json,
-): Generator<void, void> {
+): void {
   const pending: Container[] = [root];
-  let members = 0;
   for (let container = pending.pop(); container !== undefined; container = pending.pop()) {
-    if (++members % membersPerPass === 0) yield;
     if (Array.isArray(container)) {
       for (const [index, item] of container.entries()) {
         const value = item as Json | symbol;
         if (typeof value === 'symbol')
           container[index] = replacement(value.description ?? '', container, String(index));
         else if (typeof value === 'object' && value !== null) pending.push(value);
-        if (++members % membersPerPass === 0) yield;
       }
       continue;
     }
@@ -76,7 +68,6 @@ function* replaceSymbols(
       const value = container[key] as Json | symbol;
       if (typeof value === 'symbol') setOwn(container, key, replacement(value.description ?? '', container, key));
       else if (typeof value === 'object' && value !== null) pending.push(value);
-      if (++members % membersPerPass === 0) yield;
     }
   }
 }

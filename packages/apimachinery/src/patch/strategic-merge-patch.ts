@@ -1,6 +1,6 @@
-import { runToCompletion } from '../async/run-to-completion.ts';
 import { goFloat, goNumeric } from '../go/go-float.ts';
 import {
+  deepCopy,
   getOwn,
   isJsonObject,
   setOwn,
@@ -11,9 +11,8 @@ import {
 } from '../json/json.ts';
 import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
-import { deepCopyIncrementally } from '../json/json-steps.ts';
-import { withoutNullsIncrementally } from './merge-patch.ts';
-import { MemberCount } from './member-count.ts';
+import { checkExtent } from './extent.ts';
+import { copyWithoutNulls } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** What a strategic merge needs to know of a place in a schema. `PatchMeta` of a compiled schema is one. */
@@ -38,65 +37,38 @@ const orderPrefix = '$setElementOrder';
  * does not have is taken from the patch without directives and nulls.
  *
  * The result shares nothing with the arguments. Throws StatusError: 400 for a malformed patch, 422 for one that does not
- * fit, 413 when an object gets more than `maxJsonMembers` members, an untyped 500 for what upstream does not foresee (an element without its merge key).
+ * fit, 413 for a result that is larger than a body may be, an untyped 500 for what upstream does not foresee (an element without its
+ * merge key). `onChange` receives the copy of the patch that the merge uses up: what is left of it is what Kubernetes quotes in the
+ * error of a result that is not valid.
  */
 export function applyStrategicMergePatch(
   document: DeepReadonly<JsonObject>,
   patch: Json,
   meta: PatchMetaLike,
-): JsonObject {
-  return runToCompletion(applyStrategicMergePatchIncrementally(document, patch, meta));
-}
-
-/**
- * {@link applyStrategicMergePatch} with pauses between its passes. `onChange` receives the copy of the patch that the merge
- * uses up: what is left of it is what Kubernetes quotes in the error of a result that is not valid.
- */
-export function* applyStrategicMergePatchIncrementally(
-  document: DeepReadonly<JsonObject>,
-  patch: Json,
-  meta: PatchMetaLike,
   onChange?: (change: JsonObject) => void,
-): Generator<void, JsonObject> {
+): JsonObject {
   if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
-  const target = yield* deepCopyIncrementally<JsonObject>(document);
-  yield;
-  const change = yield* deepCopyIncrementally<JsonObject>(patch);
+  const change = deepCopy<JsonObject>(patch);
   onChange?.(change);
-  yield;
-  return yield* mergeSteps(target, change, meta);
+  const result = mergeObject(deepCopy<JsonObject>(document), change, meta);
+  checkExtent(result);
+  return result;
 }
-
-/** Members per pass. */
-const membersPerPass = 2_000;
 
 /** Both arguments are private copies and are used up. */
-const mergeObject = (target: JsonObject, patch: JsonObject, meta: PatchMetaLike | undefined): JsonObject =>
-  runToCompletion(mergeSteps(target, patch, meta));
-
-function* mergeSteps(
-  target: JsonObject,
-  patch: JsonObject,
-  meta: PatchMetaLike | undefined,
-): Generator<void, JsonObject> {
+function mergeObject(target: JsonObject, patch: JsonObject, meta: PatchMetaLike | undefined): JsonObject {
   const instruction = getOwn(patch, directive);
   if (instruction !== undefined) return obeyDirective(instruction, patch);
   applyRetainKeys(target, patch);
   applyElementOrders(target, patch, meta);
-  const names = Object.keys(patch);
-  let members = 0;
-  if (names.length > membersPerPass) yield;
-  const count = new MemberCount(target);
-  for (const name of names) {
-    if (++members % membersPerPass === 0) yield;
+  for (const name of Object.keys(patch)) {
     const change = patch[name] as Json;
     if (name.startsWith(deletePrefix)) {
       deleteFromList(target, fieldAfter(name, deletePrefix, 'invalid patch format of primitive list'), change);
     } else {
-      yield* mergeMember({ target, count }, name, change, meta?.field(name));
+      mergeMember(target, name, change, meta?.field(name));
     }
   }
-  count.check();
   return target;
 }
 
@@ -109,31 +81,20 @@ function obeyDirective(instruction: Json, patch: JsonObject): JsonObject {
   throw unknownDirective(instruction, patch);
 }
 
-function* mergeMember(
-  { target, count }: { readonly target: JsonObject; readonly count: MemberCount },
-  name: string,
-  change: Json,
-  meta: PatchMetaLike | undefined,
-): Generator<void, void> {
+function mergeMember(target: JsonObject, name: string, change: Json, meta: PatchMetaLike | undefined): void {
   if (change === null) {
-    count.delete(name);
+    delete target[name];
     return;
   }
   const current = getOwn(target, name);
   if (isJsonObject(current) && isJsonObject(change)) {
-    setOwn(target, name, strategyOf(meta) === 'replace' ? change : yield* mergeSteps(current, change, meta));
+    setOwn(target, name, strategyOf(meta) === 'replace' ? change : mergeObject(current, change, meta));
   } else if (Array.isArray(current) && Array.isArray(change)) {
     setOwn(target, name, mergeList(current, change, meta));
   } else {
-    const isPlain = typeof change !== 'object';
-    const kept = isPlain ? change : withoutDirectives(yield* withoutNullsIncrementally(change));
-    if (!isPlain) yield;
-    if (kept === undefined) {
-      count.delete(name);
-      return;
-    }
-    yield* count.beforeSet(name);
-    setOwn(target, name, kept);
+    const kept = typeof change === 'object' ? withoutDirectives(copyWithoutNulls(change)) : change;
+    if (kept === undefined) delete target[name];
+    else setOwn(target, name, kept);
   }
 }
 

@@ -1,13 +1,13 @@
 import {
   decodeManagedFieldsIncrementally,
-  deepEqualIncrementally,
+  deepEqual,
   errorText,
   type Json,
   type KubeObject,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import { traced } from '@multiplane/component-base';
-import { whileTimeLasts } from '../time-slices.ts';
+import { pause, whileTimeLasts } from '../time-slices.ts';
 import { ReinvocationContext } from './reinvocation-context.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -109,8 +109,8 @@ function checkManagedFields(attributes: AdmissionAttributes, before: unknown): P
 async function checkChangedFields(attributes: AdmissionAttributes, object: KubeObject, before: unknown): Promise<void> {
   const { warn } = attributes;
   const { metadata } = object;
-  const same = deepEqualIncrementally(metadata.managedFields ?? null, (before ?? null) as Json);
-  if (await whileTimeLasts(same, attributes)) {
+  await pause(attributes);
+  if (deepEqual(metadata.managedFields, before as Json | undefined)) {
     // What is decoded and encoded already stays known by its identity.
     if (before !== undefined) (metadata as Record<string, unknown>)['managedFields'] = before;
     return;

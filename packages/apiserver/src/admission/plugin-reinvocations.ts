@@ -1,11 +1,5 @@
-import {
-  asJson,
-  deepCopyIncrementally,
-  deepEqualIncrementally,
-  type JsonObject,
-  type KubeObject,
-} from '@multiplane/apimachinery';
-import { whileTimeLasts, type Abortable } from '../time-slices.ts';
+import { asJson, deepCopy, deepEqual, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
+import { pause, type Abortable } from '../time-slices.ts';
 import type { ReinvocationContext } from './reinvocation-context.ts';
 
 /**
@@ -18,10 +12,11 @@ export class PluginReinvocations {
   readonly #due = new Set<string>();
   #last: JsonObject | undefined;
 
-  /** Call it at the start of a round. Compares in time slices. */
+  /** Call it at the start of a round. */
   async startRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
     if (round.round === 0 || this.#last === undefined || object === undefined) return;
-    if (!(await whileTimeLasts(deepEqualIncrementally(this.#last, asJson(object)), request))) this.#markAllDue();
+    await pause(request);
+    if (!deepEqual(this.#last, asJson(object))) this.#markAllDue();
   }
 
   /** Whether to invoke it in this round. */
@@ -40,12 +35,12 @@ export class PluginReinvocations {
     round.requestReinvocation();
   }
 
-  /** Call it at the end of a round. Copies in time slices, and only in the first round: there is no third. */
+  /** Call it at the end of a round. Copies only in the first round: there is no third. */
   async endRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
-    this.#last =
-      object === undefined || round.round > 0
-        ? undefined
-        : await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), request);
+    this.#last = undefined;
+    if (object === undefined || round.round > 0) return;
+    await pause(request);
+    this.#last = deepCopy<JsonObject>(asJson(object));
   }
 
   #markAllDue(): void {

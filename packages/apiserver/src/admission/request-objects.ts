@@ -3,12 +3,12 @@ import {
   type JsonObject,
   type KubeObject,
   asJson,
-  deepCopyIncrementally,
+  deepCopy,
   isJsonObject,
 } from '@multiplane/apimachinery';
 import { tokenRequestKind, type ResourceDefinition, type ScaleSubresource } from '@multiplane/apis';
 import { plainValueIncrementally, type CelValue } from '@multiplane/schema';
-import { whileTimeLasts } from '../time-slices.ts';
+import { pause, whileTimeLasts } from '../time-slices.ts';
 import { setCluster } from '../write-path/object-metadata.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { scaleOf, setReplicas } from '../endpoints/scale/scale-object.ts';
@@ -105,8 +105,8 @@ export class RequestObjects {
 
   async #convert(object: KubeObject, from: ResourceDefinition, to: ResourceDefinition): Promise<KubeObject> {
     const signal = this.#attributes.signal ?? never;
-    const copied = await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), this.#attributes);
-    const copy = copied as unknown as KubeObject;
+    await pause(this.#attributes);
+    const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
     return this.#reader.toShown(to, await this.#reader.toStored(from, copy, signal), signal);
   }
 }

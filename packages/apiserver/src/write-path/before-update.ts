@@ -5,7 +5,6 @@ import {
   type KubeObject,
   asJson,
   deepEqual,
-  deepEqualIncrementally,
   FieldPath,
   statusErrors,
   validateObjectMetaIncrementally,
@@ -16,7 +15,7 @@ import {
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
+import { inTimeSlices, yieldIfSliceExceeded } from '../time-slices.ts';
 import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
@@ -36,8 +35,8 @@ export async function beforeUpdate(
   const { definition } = request;
   const strategy = strategyOf(request);
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
-  const prepared = inTimeSlices(prepare(request, strategy, context, object, { old, bytes }), bytes, request);
-  if (prepared instanceof Promise) await prepared;
+  await yieldIfSliceExceeded(bytes, request);
+  prepare(request, strategy, context, object, old);
   const validated = inTimeSlices(validateMetadata(request, strategy, object, old), bytes, request);
   const metadataErrors = validated instanceof Promise ? await validated : validated;
   await yieldIfSliceExceeded(bytes, request);
@@ -84,13 +83,13 @@ function allErrors(
 }
 
 /** Sets what the server decides, and runs the strategy's hook. */
-function* prepare(
+function prepare(
   request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
-  { old, bytes }: { readonly old: DeepReadonly<KubeObject>; readonly bytes: number },
-): Generator<void, void> {
+  old: DeepReadonly<KubeObject>,
+): void {
   const { definition } = request;
   const { metadata } = object;
   const oldMetadata = old.metadata as KubeObject['metadata'];
@@ -109,7 +108,7 @@ function* prepare(
     metadata.deletionGracePeriodSeconds = oldMetadata.deletionGracePeriodSeconds;
   }
   if (!strategy.managesGeneration) return;
-  if (strategy.hasChanged?.(object) === true || (yield* specChanged(definition, object, old, isLarge(bytes))))
+  if (strategy.hasChanged?.(object) === true || specChanged(definition, object, old))
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
 }
 
@@ -151,24 +150,14 @@ function copyField(
 }
 
 /** Whether anything but metadata differs, and `status` where it is a subresource. */
-function* specChanged(
-  definition: ResourceDefinition,
-  object: KubeObject,
-  old: DeepReadonly<KubeObject>,
-  inPasses: boolean,
-): Generator<void, boolean> {
+function specChanged(definition: ResourceDefinition, object: KubeObject, old: DeepReadonly<KubeObject>): boolean {
   const hasStatusSubresource = definition.origin === 'built-in' || definition.subresources['status'] !== undefined;
   const left = asJson(object);
   const right = asJson(old as KubeObject);
   const compared = (key: string): boolean => key !== 'metadata' && !(hasStatusSubresource && key === 'status');
   for (const key of Object.keys(left)) {
     if (!compared(key)) continue;
-    const [mine, theirs] = [left[key], right[key]];
-    const isSame =
-      inPasses && mine !== undefined && theirs !== undefined
-        ? yield* deepEqualIncrementally(mine, theirs)
-        : deepEqual(mine, theirs);
-    if (!isSame) return true;
+    if (!deepEqual(left[key], right[key])) return true;
   }
   for (const key of Object.keys(right)) if (compared(key) && left[key] === undefined) return true;
   return false;

@@ -4,7 +4,7 @@ import {
   type KubeObject,
   StrconvError,
   asJson,
-  deepEqualIncrementally,
+  deepEqual,
   fieldErrors,
   isStatusError,
   objectRevision,
@@ -245,20 +245,21 @@ async function replace(
 }
 
 /**
- * Whether an object equals the stored one, in passes. Times in managedFields alone are not a change: then those of the stored object
+ * Whether an object equals the stored one. Times in managedFields alone are not a change: then those of the stored object
  * are restored in place.
  */
 function* isUnchanged(object: KubeObject, old: DeepReadonly<KubeObject>): Generator<void, boolean> {
   const before = old.metadata.managedFields as JsonObject[] | undefined;
   const now = object.metadata.managedFields as JsonObject[] | undefined;
   if (before === undefined || now === undefined || before === now || before.length !== now.length)
-    return yield* deepEqualIncrementally(asJson(object), asJson(old as KubeObject));
+    return deepEqual(asJson(object), asJson(old as KubeObject));
   const timeless = (entry: JsonObject): JsonObject => ({ ...entry, time: null });
-  if (!(yield* deepEqualIncrementally(now.map(timeless), before.map(timeless)))) return false;
+  if (!deepEqual(now.map(timeless), before.map(timeless))) return false;
   const { managedFields: _, ...metadata } = object.metadata;
   const { managedFields: __, ...oldMetadata } = old.metadata as KubeObject['metadata'];
   const rest = asJson({ ...object, metadata });
-  if (!(yield* deepEqualIncrementally(rest, asJson({ ...(old as KubeObject), metadata: oldMetadata })))) return false;
+  yield;
+  if (!deepEqual(rest, asJson({ ...(old as KubeObject), metadata: oldMetadata }))) return false;
   object.metadata.managedFields = before;
   return true;
 }

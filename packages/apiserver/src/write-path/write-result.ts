@@ -1,12 +1,6 @@
-import {
-  type DeepReadonly,
-  type JsonObject,
-  type KubeObject,
-  asJson,
-  deepCopyIncrementally,
-} from '@multiplane/apimachinery';
+import { type DeepReadonly, type JsonObject, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
-import { inTimeSlices } from '../time-slices.ts';
+import { pause } from '../time-slices.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** What one attempt of {@link guaranteedUpdate} returns. */
@@ -81,7 +75,8 @@ async function convertedResult(
   written: Pick<WriteResult, 'revision' | 'size' | 'created'>,
 ): Promise<WriteResult> {
   const { definition, signal } = request;
-  const copy = await inTimeSlices(deepCopyIncrementally<JsonObject>(asJson(stored)), written.size, request);
+  await pause(request);
+  const copy = deepCopy<JsonObject>(asJson(stored));
   const shown = await reader.toShown(definition, copy as unknown as KubeObject, signal);
   return new StoredWriteResult(shown, undefined, written);
 }

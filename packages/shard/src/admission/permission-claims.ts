@@ -1,11 +1,9 @@
 import {
-  deepCopyIncrementally,
   deepEqual,
   fieldErrors,
   FieldPath,
   quote,
   type FieldError,
-  type JsonObject,
   type KubeObject,
   type LogicalClusterName,
 } from '@multiplane/apimachinery';
@@ -20,12 +18,11 @@ import {
 } from '../api-sharing/claim-labels.ts';
 import type { Labels } from '../api-sharing/claim-selection.ts';
 import { effectiveUsers } from '../authorization/effective-users.ts';
-import { runInTimeSlices } from '@multiplane/component-base';
 import { refuseAny } from './field-error-list.ts';
 
 type ClaimLabelSource = Pick<ClaimLabels, 'expected' | 'ready' | 'groupsKeptOut'>;
 
-/** More labels are copied in passes. */
+/** More labels are changed in place. */
 const manyLabels = 2_000;
 
 /**
@@ -53,7 +50,7 @@ export class PermissionClaims implements AdmissionPlugin {
     return ready === undefined ? this.#admit(attributes, object) : ready.then(() => this.#admit(attributes, object));
   }
 
-  #admit(attributes: AdmissionAttributes, object: KubeObject): Promise<void> | undefined {
+  #admit(attributes: AdmissionAttributes, object: KubeObject): undefined {
     const given = object.metadata.labels ?? noLabels;
     const expected = this.#expected(attributes, given);
     const keys = Object.keys(given);
@@ -72,15 +69,8 @@ export class PermissionClaims implements AdmissionPlugin {
       }
     }
     if (expected === noLabels) return undefined;
-    if (isWide) return this.#rememberWide(object, attributes);
     this.#admitted.set(object, { ...object.metadata.labels });
     return undefined;
-  }
-
-  async #rememberWide(object: KubeObject, { cluster, signal }: AdmissionAttributes): Promise<void> {
-    const steps = deepCopyIncrementally<JsonObject>(object.metadata.labels ?? {});
-    const labels = await runInTimeSlices(steps, cluster, () => signal);
-    this.#admitted.set(object, labels as Record<string, string>);
   }
 
   validate(attributes: AdmissionAttributes): undefined {

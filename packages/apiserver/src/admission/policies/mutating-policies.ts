@@ -4,11 +4,11 @@ import {
   type KubeObject,
   type LogicalClusterName,
   StatusError,
-  applyJsonPatchIncrementally,
+  applyJsonPatch,
   asJson,
-  deepCopyIncrementally,
+  deepCopy,
   deducedSchema,
-  deepEqualIncrementally,
+  deepEqual,
   errorText,
   isJsonObject,
   isStatusError,
@@ -152,7 +152,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     if (after === undefined) return undefined;
     if (!isJsonObject(after)) return 'the patched document is not an object';
     yield;
-    const document = yield* deepCopyIncrementally(after);
+    const document = deepCopy(after);
     yield;
     try {
       if (isScale) checkScale(document);
@@ -163,7 +163,7 @@ export class MutatingPolicies implements AdmissionPlugin {
       return errorText(error);
     }
     yield;
-    return (yield* deepEqualIncrementally(before, document)) ? undefined : document;
+    return deepEqual(before, document) ? undefined : document;
   }
 }
 
@@ -172,7 +172,7 @@ function* applyPatch(before: JsonObject, value: CelValue): Generator<void, Json 
   try {
     const patch = jsonPatchOfValue(value);
     yield;
-    return yield* applyJsonPatchIncrementally(before, patch);
+    return yield* applyJsonPatch(before, patch);
   } catch (error) {
     if (isStatusError(error)) {
       // The cause describes the invalid patch.

@@ -2,9 +2,9 @@ import {
   type Json,
   type JsonObject,
   type KubeObject,
-  applyJsonPatchIncrementally,
+  applyJsonPatch,
   asJson,
-  deepEqualIncrementally,
+  deepEqual,
   encodeJson,
   encodeJsonIncrementally,
   errorText,
@@ -13,7 +13,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { whileTimeLasts } from '../../time-slices.ts';
+import { pause, whileTimeLasts } from '../../time-slices.ts';
 import { noteGrown } from '../../registry/grown-objects.ts';
 import type { ReviewResponse } from './admission-review.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
@@ -108,7 +108,8 @@ export class MutatingWebhooks implements AdmissionPlugin {
         'Request',
       );
     }
-    if (await whileTimeLasts(deepEqualIncrementally(before, after), attributes)) return false;
+    await pause(attributes);
+    if (deepEqual(before, after)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
     if (attributes.object !== undefined) noteGrown(attributes.object, patchBytes);
     return true;
@@ -121,7 +122,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
     attributes: AdmissionAttributes,
     definition: ResourceDefinition,
   ): Generator<void, JsonObject> {
-    const after = yield* applyJsonPatchIncrementally(before, patch as Json[]);
+    const after = yield* applyJsonPatch(before, patch as Json[]);
     if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
     yield;
     if (scaleOfRequest(attributes, definition) === undefined)

@@ -5,14 +5,12 @@ import {
   asJson,
   deepCopy,
   deepFreeze,
-  deepFreezeIncrementally,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import { timeSlices } from '@multiplane/component-base';
 import { parseObjectKey, type CacheEntry } from '@multiplane/storage';
 import { LRUCache } from 'lru-cache';
 import type { ConversionReviewer } from '../../webhooks/conversion-review.ts';
-import { isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { grownSize } from '../grown-objects.ts';
 import type { DecodedObjects } from '../store/decoded-objects.ts';
 
@@ -181,9 +179,7 @@ export class ObjectConversions {
       definition.schema.prune(asJson(object));
       object.metadata.resourceVersion = String(entry.revision);
       const bytes = grownSize(object, entry.value.length);
-      const frozen = isLarge(bytes)
-        ? await whileTimeLasts(deepFreezeIncrementally(object), { signal })
-        : deepFreeze(object);
+      const frozen = deepFreeze(object);
       const key = keyOf(definition, entry);
       result.set(key, frozen);
       this.#keep(key, frozen, bytes);

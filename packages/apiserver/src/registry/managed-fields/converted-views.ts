@@ -5,11 +5,11 @@ import {
   type TypedObject,
   type VersionedViews,
   asJson,
-  deepCopyIncrementally,
+  deepCopy,
   encodeJson,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
-import { whileTimeLasts } from '../../time-slices.ts';
+import { pause } from '../../time-slices.ts';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
 
 /** Thrown by {@link ConvertedViews.convert} for a conversion that the webhook has not been asked for yet. */
@@ -70,7 +70,8 @@ export class ConvertedViews implements VersionedViews {
         if (!(error instanceof ConversionNeeded)) throw error;
         const { conversion, conversions, versionOf, signal } = this.#modules;
         const sent = asJson(error.object as KubeObject);
-        const copy = await whileTimeLasts(deepCopyIncrementally<JsonObject>(sent), { signal });
+        await pause({ signal });
+        const copy = deepCopy<JsonObject>(sent);
         const converted = await conversions.ofObject(conversion, copy as unknown as KubeObject, error.desired, signal);
         versionOf(error.desired)?.schema.prune(asJson(converted));
         this.#known.set(error.key, asJson(converted));

@@ -22,9 +22,8 @@ import {
   capUpdateManagers,
   decodeManagedFields,
   decodeManagedFieldsIncrementally,
-  deepCopyIncrementally,
+  deepCopy,
   deepEqual,
-  deepEqualIncrementally,
   emptyManaged,
   encodeIncrementally,
   encodeManagedFields,
@@ -42,7 +41,7 @@ import { ValueTooLargeError } from '@multiplane/storage';
 import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, existingFieldsFailure, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { yieldIfSliceExceeded, inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
+import { yieldIfSliceExceeded, inTimeSlices, isLarge, pause, whileTimeLasts } from '../../time-slices.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { InitialManagedFields } from './initial-managed-fields.ts';
 import { MetadataTimes } from '../codec/metadata-time.ts';
@@ -116,7 +115,8 @@ export class FieldManager {
   ): Promise<void> {
     const known = live?.metadata.managedFields;
     const { managedFields: sent } = object.metadata;
-    const isSame = sent === known || (await whileTimeLasts(deepEqualIncrementally(sent ?? null, known ?? null), write));
+    await pause(write);
+    const isSame = deepEqual(sent, known);
     for (const entries of isSame ? [known] : [known, sent]) {
       try {
         await whileTimeLasts(decodeManagedFieldsIncrementally(entries), write);
@@ -242,7 +242,8 @@ export class FieldManager {
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#times.now());
-      const copy = await inTimeSlices(deepCopyIncrementally<JsonObject>(changed ?? liveValue), options.bytes, write);
+      await pause(write);
+      const copy = deepCopy<JsonObject>(changed ?? liveValue);
       const object = copy as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
       return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };

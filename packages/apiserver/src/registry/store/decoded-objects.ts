@@ -2,7 +2,6 @@ import {
   type DeepReadonly,
   type KubeObject,
   deepFreeze,
-  deepFreezeIncrementally,
   parseJson,
   parseJsonIncrementally,
 } from '@multiplane/apimachinery';
@@ -30,7 +29,10 @@ class Slot {
   }
 
   get object(): DeepReadonly<KubeObject> {
-    if (this.#unfrozen !== undefined) this.#become(deepFreeze(withRevision(this.#unfrozen, this.#revision)));
+    if (this.#unfrozen !== undefined) {
+      this.#object = deepFreeze(withRevision(this.#unfrozen, this.#revision));
+      this.#unfrozen = undefined;
+    }
     return this.#object as DeepReadonly<KubeObject>;
   }
 
@@ -43,19 +45,6 @@ class Slot {
 
   get isFrozen(): boolean {
     return this.#unfrozen === undefined;
-  }
-
-  /** Freezes the object in passes, so that {@link object} takes no long step. */
-  *freeze(): Generator<void, void> {
-    if (this.#unfrozen === undefined) return;
-    const frozen = yield* deepFreezeIncrementally(withRevision(this.#unfrozen, this.#revision));
-    // A reader may have needed it meanwhile.
-    if (!this.isFrozen) this.#become(frozen);
-  }
-
-  #become(frozen: DeepReadonly<KubeObject>): void {
-    this.#object = frozen;
-    this.#unfrozen = undefined;
   }
 }
 
@@ -157,7 +146,8 @@ export class DecodedObjects {
       yield;
       slot = this.#keep(key, revision, value.length, parsed.value as unknown as KubeObject);
     }
-    yield* slot.freeze();
+    yield;
+    void slot.object;
   }
 
   /** Hash of the schema that a cached revision conforms to, if its writer announced it. */

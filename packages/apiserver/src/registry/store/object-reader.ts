@@ -6,14 +6,13 @@ import {
   asJson,
   runToCompletion,
   deepCopy,
-  deepCopyIncrementally,
-  deepEqualIncrementally,
-  deepFreezeIncrementally,
+  deepEqual,
+  deepFreeze,
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
 import type { CacheEntry } from '@multiplane/storage';
-import { type Abortable, inTimeSlices, isLarge, whileTimeLasts } from '../../time-slices.ts';
+import { type Abortable, inTimeSlices, isLarge, pause, whileTimeLasts } from '../../time-slices.ts';
 import { KeptBytes } from './kept-bytes.ts';
 import { encodeForWire } from '../codec/object-codec.ts';
 import { identityOf, withRevision } from '../codec/stored-layout.ts';
@@ -148,7 +147,7 @@ export class ObjectReader implements ObjectSource {
     if (this.#isUnknown(definition, entry)) yield* this.#conforms(definition, entry);
     const stored = this.stored(entry);
     if (this.servableBytes(definition, entry) !== undefined) return stored;
-    const copy = yield* deepCopyIncrementally<JsonObject>(asJson(stored as KubeObject));
+    const copy = deepCopy<JsonObject>(asJson(stored as KubeObject));
     yield;
     return yield* fromStorageIncrementally(definition, copy as unknown as KubeObject);
   }
@@ -219,7 +218,8 @@ export class ObjectReader implements ObjectSource {
    * not check or freeze it in one step. Freezes the object, in passes. Undefined for a kind that needs no check.
    */
   *announcedConformance(definition: ResourceDefinition, object: KubeObject): Generator<void, string | undefined> {
-    yield* deepFreezeIncrementally(object);
+    deepFreeze(object);
+    yield;
     if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return undefined;
     return yield* conformanceOf(definition, asJson(object));
   }
@@ -238,8 +238,8 @@ export class ObjectReader implements ObjectSource {
    */
   async toStored(definition: ResourceDefinition, object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
     if (this.isStoredVersion(definition)) return object;
-    const copied = await whileTimeLasts(deepCopyIncrementally<JsonObject>(asJson(object)), { signal });
-    const copy = copied as unknown as KubeObject;
+    await pause({ signal });
+    const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
     const { conversion, storage } = definition;
     if (conversion === undefined || storage === undefined) return toStorage(definition, copy);
     const stored = await this.#convertByWebhook(conversion, copy, apiVersionOf(storage), signal);
@@ -309,9 +309,9 @@ function* conformanceOf(definition: ResourceDefinition, stored: JsonObject): Gen
     if (!(error instanceof TypeError)) throw error;
   }
   yield;
-  const shown = (yield* deepCopyIncrementally<JsonObject>(stored)) as unknown as KubeObject;
+  const shown = deepCopy<JsonObject>(stored) as unknown as KubeObject;
   yield;
   yield* fromStorageIncrementally(definition, shown);
   yield;
-  return (yield* deepEqualIncrementally(stored, asJson(shown))) ? schema.hash : `!${schema.hash}`;
+  return deepEqual(stored, asJson(shown)) ? schema.hash : `!${schema.hash}`;
 }

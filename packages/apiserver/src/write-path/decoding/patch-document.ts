@@ -4,12 +4,12 @@ import {
   type JsonObject,
   JsonSyntaxError,
   StatusError,
-  applyJsonPatchIncrementally,
-  applyMergePatchIncrementally,
-  applyStrategicMergePatchIncrementally,
+  applyJsonPatch,
+  applyMergePatch,
+  applyStrategicMergePatch,
   decodeJsonPatch,
   copyWithoutNulls,
-  encodeJsonIncrementally,
+  encodeJson,
   fieldErrors,
   goMap,
   isJsonObject,
@@ -34,12 +34,12 @@ export const applyPatchType = 'application/apply-patch+yaml';
 
 /** A parsed and checked patch; it can be applied to several states of an object. */
 export interface PreparedPatch {
-  /** A generator that yields between passes over the document. */
+  /** A generator: a JSON patch yields between its operations. */
   apply(document: DeepReadonly<JsonObject>): Generator<void, Json>;
   /** Errors of strict decoding in the patch itself. */
   readonly strictErrors: readonly string[];
   /** The 422 for a result that is not a valid object; the types of patches quote different values. */
-  resultError(result: Json, why: string): Generator<void, StatusError>;
+  resultError(result: Json, why: string): StatusError;
   /** The patch cannot change `kind` and `apiVersion`: a strategic patch results in a value of the Go type of the kind. */
   readonly keepsKind?: boolean;
   /** The result may hold literals of numbers, see `number-literals.ts`. */
@@ -90,10 +90,7 @@ function* prepareOrFail(...patch: Parameters<typeof preparePatch>): Generator<vo
         throw error;
       },
       strictErrors: [],
-      // eslint-disable-next-line require-yield -- callers run all steps in time slices
-      *resultError() {
-        return error;
-      },
+      resultError: () => error,
     };
   }
 }
@@ -119,7 +116,7 @@ function* prepareIncrementally(
     const change = yield* withLiterals(body, value ?? []);
     return {
       hasLiterals: change !== value,
-      apply: (document) => applyJsonPatchIncrementally(document, change),
+      apply: (document) => applyJsonPatch(document, change),
       strictErrors: [
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
@@ -136,9 +133,11 @@ function* prepareIncrementally(
     const change = yield* withLiterals(body, value);
     return {
       hasLiterals: change !== value,
-      // Without field validation, a list is the result itself.
-      apply: (document) =>
-        Array.isArray(change) ? copyWithoutNulls<Json>(change) : applyMergePatchIncrementally(document, change),
+      *apply(document) {
+        yield;
+        // Without field validation, a list is the result itself.
+        return Array.isArray(change) ? copyWithoutNulls<Json>(change) : applyMergePatch(document, change);
+      },
       strictErrors,
       resultError: invalidJsonResult,
     };
@@ -147,13 +146,12 @@ function* prepareIncrementally(
   let used: Json = change;
   return {
     hasLiterals: change !== value,
-    apply: (document) =>
-      applyStrategicMergePatchIncrementally(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy)),
-    strictErrors,
-    // eslint-disable-next-line require-yield -- callers run all steps in time slices
-    *resultError(_result, why) {
-      return invalidResult(goMap(used), why);
+    *apply(document) {
+      yield;
+      return applyStrategicMergePatch(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy));
     },
+    strictErrors,
+    resultError: (_result, why) => invalidResult(goMap(used), why),
     keepsKind: true,
   };
 }
@@ -192,9 +190,8 @@ function checkOperationTypes(patch: Json): void {
   }
 }
 
-function* invalidJsonResult(result: Json, why: string): Generator<void, StatusError> {
-  const printable = yield* printableLiterals(result);
-  return invalidResult(yield* encodeJsonIncrementally(printable), why);
+function invalidJsonResult(result: Json, why: string): StatusError {
+  return invalidResult(encodeJson(printableLiterals(result)), why);
 }
 
 /** The 422 of Kubernetes for an invalid result, which names no kind. */
@@ -203,7 +200,7 @@ function invalidResult(value: string, why: string): StatusError {
 }
 
 /** The result of a patch as an object; throws 422 for any other value. */
-export function* resultObject(patch: PreparedPatch, result: Json): Generator<void, JsonObject> {
+export function resultObject(patch: PreparedPatch, result: Json): JsonObject {
   if (isJsonObject(result)) return result;
-  throw yield* patch.resultError(result, notAnObject(result));
+  throw patch.resultError(result, notAnObject(result));
 }

@@ -45,11 +45,11 @@ function* applyIncrementally(
   current: DeepReadonly<KubeObject>,
 ): Generator<void, KubeObject> {
   const result = yield* patch.apply(asJson(current as KubeObject));
-  const document = yield* resultObject(patch, result);
-  const details = patch.hasLiterals === true ? yield* takeLiterals(document) : undefined;
+  const document = resultObject(patch, result);
+  const details = patch.hasLiterals === true ? takeLiterals(document) : undefined;
   // Decoding works in place, and errors quote what it got.
   function* invalid(why: string): Generator<void, StatusError> {
-    return yield* patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
+    return patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
   }
   let unknown: readonly string[] = [];
   if (patch.keepsKind !== true) {

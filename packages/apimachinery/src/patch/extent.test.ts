@@ -3,8 +3,8 @@ import { mapOf, struct, text } from '../../test/apply-fixture.ts';
 import { ListElements } from '../apply/list-elements.ts';
 import { mergeIncrementally, mergeTyped } from '../apply/merge-typed.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
-import { maxJsonMembers } from '../json/json-codec.ts';
-import type { JsonObject } from '../json/json.ts';
+import { maxJsonMembers, maxJsonValues } from '../json/json-codec.ts';
+import type { Json, JsonObject } from '../json/json.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
@@ -25,9 +25,11 @@ test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
   [
     'JSON patch',
     (document, { data }) =>
-      applyJsonPatch(
-        document,
-        Object.entries(data as JsonObject).map(([name, value]) => ({ op: 'add', path: `/data/${name}`, value })),
+      runToCompletion(
+        applyJsonPatch(
+          document,
+          Object.entries(data as JsonObject).map(([name, value]) => ({ op: 'add', path: `/data/${name}`, value })),
+        ),
       ),
   ],
 ])('a %s adds members up to the limit of a body', (_, applied) => {
@@ -49,5 +51,23 @@ test('members that a patch removes make room, in whatever order', () => {
   expect(Object.keys(data)).toHaveLength(maxJsonMembers);
   expect(() => applyMergePatch(document, { data: { added1: '', m0: null, added2: '' } })).toThrow(
     'more than 65536 members',
+  );
+});
+
+test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
+  ['merge patch', applyMergePatch],
+  ['strategic merge patch', (document, patch) => applyStrategicMergePatch(document, patch, meta)],
+  [
+    'JSON patch',
+    (document, { b }) => runToCompletion(applyJsonPatch(document, [{ op: 'add', path: '/b', value: b as Json }])),
+  ],
+])('a %s results in at most as many values as a body has', (_, applied) => {
+  const list = (count: number): Json[] => Array.from({ length: count }, () => 0);
+  const document = { a: list(100_000) };
+  // The object and both lists are values, too.
+  const most = maxJsonValues - 100_003;
+  expect(applied(document, { b: list(most) })).toMatchObject({ b: { length: most } });
+  expect(() => applied(document, { b: list(most + 1) })).toThrow(
+    expect.objectContaining({ code: 413, message: expect.stringContaining('more than 210000 values') }),
   );
 });
