@@ -38,6 +38,7 @@ export * from './meta/media-type.ts';
 export * from './meta/table.ts';
 export * from './meta/conditions.ts';
 export * from './patch/json-patch.ts';
+export { checkExtent } from './patch/extent.ts';
 export { applyMergePatch, copyWithoutNulls } from './patch/merge-patch.ts';
 export * from './patch/number-literals.ts';
 export * from './patch/strategic-merge-patch.ts';
@@ -63,7 +64,7 @@ export { type PathElement, displayPath, fieldElement } from './apply/path-elemen
 export { TooManyFieldsError, encodeIncrementally } from './apply/fields-v1.ts';
 export { fieldSetOf } from './apply/field-set-of.ts';
 export { goValueText } from './go/go-value-text.ts';
-export { TypedValueError, typedProblem, validateIncrementally, validateTyped } from './apply/validate-typed.ts';
+export { TypedValueError, typedProblem, validateTyped } from './apply/validate-typed.ts';
 export { compareTyped } from './apply/compare-typed.ts';
 export { fieldsOfNew } from './apply/fields-of-new.ts';
 export { mergeIncrementally } from './apply/merge-typed.ts';

@@ -42,7 +42,7 @@ export { contentTypeOf } from './write-path/decoding/request-body.ts';
 export { checkName, checkNamespace } from './write-path/decoding/object-identity.ts';
 export { readDeleteOptions } from './write-path/decoding/read-delete-options.ts';
 export * from './endpoints/virtual-view.ts';
-export { conformIncrementally, shapeDocument } from './write-path/decoding/shape-document.ts';
+export { conformToKind, shapeDocument } from './write-path/decoding/shape-document.ts';
 export { inlineYamlReader } from './write-path/decoding/yaml-reader.ts';
 export { YamlWorker } from './write-path/decoding/yaml-worker.ts';
 export { SchemaWorker } from './threads/schema-worker.ts';

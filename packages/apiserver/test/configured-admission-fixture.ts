@@ -4,7 +4,7 @@ import { builtInResources } from '@multiplane/apis';
 import type { WebhookServer } from '@multiplane/testing/serving';
 import { builtInPrefix, objectKey } from '@multiplane/storage';
 import { AddressPolicy, type Authorizer, WebhookClient } from '@multiplane/generic-server';
-import { conformIncrementally } from '../src/write-path/decoding/shape-document.ts';
+import { conformToKind } from '../src/write-path/decoding/shape-document.ts';
 import type { CreateHandlers } from '../src/endpoints/create-handler.ts';
 import { CacheInformerFactory } from '../src/informers/cache-informer-factory.ts';
 import { Pipeline } from './pipeline.ts';
@@ -95,7 +95,7 @@ export async function configuredPipeline(
       offloader: options.slowly,
       clock,
       newUid: () => `uid-${++uids}`,
-      conform: conformIncrementally,
+      conform: conformToKind,
       isLocal: (cluster) => options.remote?.clusters.includes(cluster) !== true,
       remoteTransport: () => options.remote?.transport(),
     },

@@ -13,6 +13,7 @@ import {
   builtInResources,
   tokenRequestKind,
 } from '@multiplane/apis';
+import { RequestWork } from '@multiplane/component-base';
 import {
   type Authorizer,
   type Exchange,
@@ -317,6 +318,7 @@ export class Pipeline {
       auditId: 'test',
       receivedAt: this.clock.now(),
       signal,
+      work: new RequestWork({ flow: info.cluster, signal: () => signal }),
       warn: (text: string) => void warnings.push(text),
     };
     this.#open.add(exchange);

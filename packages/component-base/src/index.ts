@@ -54,6 +54,7 @@ export { readVerificationKey } from './pki/verification-key.ts';
 export { ensureLocalAuthority, ensureServingCertificate, servingHosts } from './pki/self-signed-serving.ts';
 export type { CounterSeries, HistogramSeries } from './metrics/series.ts';
 export { EventLoopScheduler } from './scheduling/event-loop-scheduler.ts';
+export { RequestWork } from './scheduling/request-work.ts';
 export { TimeSlicedQueue } from './scheduling/time-sliced-queue.ts';
 export type { TimeSlices } from './scheduling/time-slices.ts';
 export {

@@ -15,7 +15,7 @@ import { coerceEmbedded } from './coerce-embedded.ts';
 import type { MayCompile } from './compilation.ts';
 import type { CompiledSchema, PatchMeta, PruneReport } from './compiled-schema.ts';
 import { convertTyped } from './convert-typed.ts';
-import { decodeTyped, decodeTypedIncrementally } from './decode-typed.ts';
+import { decodeTyped } from './decode-typed.ts';
 import { patchMetaOf } from './patch-meta.ts';
 import { Pruner } from './prune.ts';
 import { frozen, SchemaCompiler, type SchemaCompilerOptions } from './schema-compiler.ts';
@@ -173,17 +173,12 @@ class StructuralSchema implements CompiledSchema {
     return {};
   }
 
-  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[]> {
-    return yield* decodeTypedIncrementally(object, this.#root, details);
-  }
-
   decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] {
     return decodeTyped(object, this.#root, details);
   }
 
-  *convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void> {
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
     convertTyped(object, this.#root, details);
-    yield;
   }
 
   prune(object: JsonObject): PruneReport {

@@ -37,13 +37,11 @@ export interface CompiledSchema {
    * it was read from. Returns the paths of known fields and keys that the text has more than once; undefined: it did not look.
    */
   decodeTyped(object: JsonObject, details?: JsonTextDetails): readonly string[] | undefined;
-  /** {@link decodeTyped} with pauses between its passes. */
-  decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined>;
   /**
-   * {@link decodeIncrementally} for the result of a strategic merge patch, with the rules and messages of the converter of
+   * {@link decodeTyped} for the result of a strategic merge patch, with the rules and messages of the converter of
    * apimachinery. `details` has the literals of floats.
    */
-  convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void>;
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void;
   /** Removes what the schema does not know, in place. */
   prune(object: JsonObject): PruneReport;
   /**

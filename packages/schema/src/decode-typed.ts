@@ -33,15 +33,6 @@ export function decodeTyped(object: JsonObject, node: SchemaNode, details?: Json
   return new TypedDecoder(textOf(object['kind'], 'object'), details).decodeWhole(object, node);
 }
 
-/** {@link decodeTyped} in passes. */
-export function* decodeTypedIncrementally(
-  object: JsonObject,
-  node: SchemaNode,
-  details?: JsonTextDetails,
-): Generator<void, readonly string[]> {
-  return yield* new TypedDecoder(textOf(object['kind'], 'object'), details).decodeIncrementally(object, node);
-}
-
 /**
  * What is wrong with the types of an object of Go's type `struct` that is part of another; undefined: nothing. Changes the
  * object as decoding does.
@@ -57,11 +48,6 @@ export function typedProblem(object: JsonObject, node: SchemaNode, struct: strin
 }
 
 const schemaOrElse = /\.JSONSchemaPropsOr(?:Array|Bool|StringArray)$/;
-
-/** Members per pass of {@link decodeTypedIncrementally}. */
-const membersPerPass = 2_048;
-/** Resuming nested generators costs as much as they are deep. */
-const maxSteppedDepth = 32;
 
 class TypedDecoder {
   /** Names of the fields from the root down. Items of lists and keys of maps have none, as in Go's messages. */
@@ -89,66 +75,12 @@ class TypedDecoder {
     return this.#end(object, apiVersion, kind);
   }
 
-  *decodeIncrementally(object: JsonObject, node: SchemaNode): Generator<void, readonly string[]> {
-    const { apiVersion, kind } = object;
-    yield* this.#steps(object, node, { members: 0 });
-    return this.#end(object, apiVersion, kind);
-  }
-
   /** Restores what the caller has put in place of an absent or null version and kind: members that repeat are decoded from the text. */
   #end(object: JsonObject, apiVersion: Json | undefined, kind: Json | undefined): readonly string[] {
     if (apiVersion !== undefined) object['apiVersion'] = apiVersion;
     if (kind !== undefined) object['kind'] = kind;
     if (this.#firstMisfit !== undefined) throw this.#firstMisfit;
     return this.#duplicates;
-  }
-
-  /** {@link decode} in passes; below some depth, and where members are repeated, in one go. */
-  *#steps(value: Json, node: SchemaNode, counted: { members: number }, depth = 0): Generator<void, Json> {
-    if (typeof value !== 'object' || value === null || !this.#isStepped(value, node, depth))
-      return this.decode(value, node);
-    const literals = this.#details?.literals.get(value);
-    if (Array.isArray(value)) {
-      const items = node.items as SchemaNode;
-      for (let index = 0; index < value.length; index++) {
-        if (++counted.members % membersPerPass === 0) yield;
-        const item = value[index] as Json;
-        this.#literal = literals?.get(String(index));
-        const decoded = yield* this.#steps(item, items, counted, depth + 1);
-        if (decoded !== item) value[index] = decoded;
-      }
-      this.#literal = undefined;
-      return value;
-    }
-    const outer = this.#enterStruct(node);
-    for (const name of Object.keys(value)) {
-      if (++counted.members % membersPerPass === 0) yield;
-      const child = value[name] as Json;
-      const property = node.properties?.get(name);
-      const schema = property ?? node.additional;
-      if (schema === undefined || typeof child !== 'object' || child === null) {
-        this.#decodeField(value, name, node, literals);
-        continue;
-      }
-      const length = this.#path.length;
-      this.#enterField(name, property !== undefined);
-      const decoded = yield* this.#steps(child, schema, counted, depth + 1);
-      this.#path.length = length;
-      if (decoded !== child) setOwn(value, name, decoded);
-    }
-    this.#struct = outer;
-    return value;
-  }
-
-  #isStepped(value: JsonObject | Json[], node: SchemaNode, depth: number): boolean {
-    return (
-      depth <= maxSteppedDepth &&
-      (node.types & typeBitsOf(value)) !== 0 &&
-      (!Array.isArray(value) || node.items !== undefined) &&
-      !isQuantity(node) &&
-      !/\.(?:FieldsV1|JSONSchemaProps)$/.test(node.definition) &&
-      this.#details?.repeats.has(value as JsonObject) !== true
-    );
   }
 
   /** Returns the value, or what stands for it. */

@@ -19,7 +19,7 @@ import {
   type WriteRequest,
 } from '@multiplane/apiserver';
 import { apiBindingFinalizer, apiBindings, type APIBinding, type ResourceDefinition } from '@multiplane/apis';
-import { timeSlices } from '@multiplane/component-base';
+import { RequestWork, timeSlices } from '@multiplane/component-base';
 import { logicalClusters, type ContentDeletionOutcome, type ContentDeleter } from '@multiplane/controllers';
 import { isStorageError, objectKey, type CacheEntry } from '@multiplane/storage';
 import { builtInPrefixes } from './content-prefix.ts';
@@ -291,5 +291,6 @@ const requestFor = ({
   fieldManager: 'multiplane',
   options: {},
   signal: never,
+  work: new RequestWork({ flow: cluster }),
   warn: () => undefined,
 });

@@ -27,7 +27,7 @@ import {
 import type { ServedResource } from './api-set.ts';
 import { checkRequest } from './request-checks.ts';
 import { isApplyRequest, forwardWrite, type UpdateRule } from './forwarded-write.ts';
-import { encodeJsonBody, parseJsonBody, parseYamlBody } from './large-bodies.ts';
+import { encodeJsonBody, parseJsonBody, parseYamlBody } from './request-bodies.ts';
 import { WatchErrorExchange } from './watch-error-exchange.ts';
 import {
   writtenObjectOf,

@@ -1,6 +1,7 @@
 import {
   applyJsonPatch,
   applyMergePatch,
+  checkExtent,
   errorText,
   isJsonObject,
   isStatusError,
@@ -9,9 +10,10 @@ import {
   type JsonObject,
   type StatusError,
 } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import { statusErrorOfResponse } from '@multiplane/client';
 import type { BodyDecoder, ResourceRequest } from '@multiplane/apiserver';
-import { encodeJsonBody, inTimeSlices, parseJsonBody, parseYamlBody } from './large-bodies.ts';
+import { encodeJsonBody, parseJsonBody, parseYamlBody } from './request-bodies.ts';
 import type { BufferedRequest, BufferedResponse } from '@multiplane/generic-server';
 
 /**
@@ -134,15 +136,16 @@ export async function forwardWrite(request: ResourceRequest, modules: ForwardWri
 }
 
 /** What the client wrote, by the media type of a body that is JSON. */
-const writtenObject: Readonly<Record<string, (old: JsonObject, body: Json) => Generator<void, Json>>> = {
-  // eslint-disable-next-line require-yield -- callers run all steps in time slices
-  *'application/json'(_old, body) {
-    return body;
-  },
-  'application/json-patch+json': applyJsonPatch,
-  *'application/merge-patch+json'(old, body) {
-    yield;
-    return applyMergePatch(old, body);
+const writtenObject: Readonly<
+  Record<string, (old: JsonObject, body: Json, work: RequestWork) => Json | Promise<Json>>
+> = {
+  'application/json': (_old, body) => body,
+  'application/json-patch+json': (old, body, work) => work.run(applyJsonPatch(old, body)),
+  'application/merge-patch+json': async (old, body, work) => {
+    const result = applyMergePatch(old, body);
+    await work.pause();
+    checkExtent(result);
+    return result;
   },
 };
 
@@ -156,7 +159,9 @@ async function refuseEarly(
   const mediaType = type.split(';')[0]?.trim();
   const change = writtenObject[mediaType ?? ''];
   if (change === undefined) return;
-  const updated = await inTimeSlices(change(old, await parseJsonBody(received, context)), context);
+  const body = await parseJsonBody(received, context);
+  await context.work.pause();
+  const updated = await change(old, body, context.work);
   if (isJsonObject(updated)) earlyUpdateRule({ old, updated, subresource });
 }
 

@@ -17,11 +17,7 @@ const strategicType = 'application/strategic-merge-patch+json';
 /** A kind of Kubernetes, whose fields only the shard checks. */
 const unknownSchema: ExpectedKind['schema'] = {
   decodeTyped: () => undefined,
-  // eslint-disable-next-line require-yield -- nothing to decode
-  *decodeIncrementally() {
-    return undefined;
-  },
-  *convertIncrementally() {},
+  convertTyped: () => undefined,
   prune: () => ({ unknownFields: [] }),
   coerce: () => undefined,
   applyDefaults: () => undefined,

@@ -7,7 +7,7 @@ import {
   type BufferedResponse,
   type Exchange,
 } from '@multiplane/generic-server';
-import { parseJsonBody } from './large-bodies.ts';
+import { parseJsonBody } from './request-bodies.ts';
 
 /** The upstream URL of a request, and the user that it is sent as. */
 export interface UpstreamRequest {

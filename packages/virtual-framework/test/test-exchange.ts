@@ -1,5 +1,6 @@
 import type { TLSSocket } from 'node:tls';
 import type { UserInfo } from '@multiplane/apimachinery';
+import { RequestWork } from '@multiplane/component-base';
 import {
   type ServerExchange,
   type Headers,
@@ -73,6 +74,7 @@ export function testContext(exchange: TestExchange, user: UserInfo): RequestCont
     auditId: '',
     receivedAt: 0,
     signal: exchange.signal,
+    work: new RequestWork(),
     warn: () => {},
   };
 }

@@ -12,7 +12,8 @@ import { type Json, isJsonObject } from '../json/json.ts';
 export type PathElement = string;
 
 export const fieldElement = (name: string): PathElement => `f:${name}`;
-export const valueElement = (value: Json): PathElement => `v:${encodeJson(value)}`;
+export const valueElement = (value: Json): PathElement =>
+  typeof value === 'string' && plainCharacters.test(value) ? `v:"${value}"` : `v:${encodeJson(value)}`;
 
 /** The canonical text of an element that a client wrote; undefined for an unknown type of element. Throws an Error for a malformed one. */
 export function canonicalElement(text: string): PathElement | undefined {
@@ -23,7 +24,7 @@ export function canonicalElement(text: string): PathElement | undefined {
     case 'f':
       return text;
     case 'v':
-      return valueElement(parseJson(rest));
+      return plainValue.test(rest) ? text : valueElement(parseJson(rest));
     case 'i':
       if (!/^-?\d+$/.test(rest)) throw new Error(`strconv.Atoi: parsing ${quote(rest)}: invalid syntax`);
       return `i:${Number(rest)}`;
@@ -39,6 +40,9 @@ export function canonicalElement(text: string): PathElement | undefined {
 }
 
 const colon = 0x3a;
+/** Texts that JSON writes in one way only. */
+const plainCharacters = /^[\w ./:@-]*$/;
+const plainValue = /^"[\w ./:@-]*"$/;
 /** One key whose text has a single spelling; it identifies most list items. */
 const plainKey = /^\{"[\w-]+":"[\w ./:@-]*"\}$/;
 
@@ -81,7 +85,7 @@ const ranks: Readonly<Record<string, number>> = { f: 0, k: 1, v: 2, i: 3 };
 /** The elements in the order in which FieldsV1 lists them: fields by name, items by their keys, values, indices. */
 export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
   const texts = [...elements];
-  if (texts.every(isField)) return texts.sort();
+  if (texts.every(isInTextOrder)) return texts.sort();
   const sortable = texts.map(sortableElement);
   if (sortable.length > 1) sortable.sort(compareElements);
   return sortable.map(({ text }) => text);
@@ -90,7 +94,7 @@ export function sortedElements(elements: Iterable<PathElement>): PathElement[] {
 /** {@link sortedElements} in passes: a set of 60,000 items that is in no order takes 70 ms. */
 export function* sortedElementsIncrementally(elements: Iterable<PathElement>): Generator<void, PathElement[]> {
   const texts = [...elements];
-  if (texts.every(isField)) return yield* sortIncrementally(texts, compareTexts);
+  if (texts.every(isInTextOrder)) return yield* sortIncrementally(texts, compareTexts);
   const sortable: SortableElement[] = [];
   for (const text of texts) {
     sortable.push(sortableElement(text));
@@ -107,8 +111,10 @@ interface SortableElement {
 }
 
 const elementsPerPass = 2_000;
-/** Nearly always there are fields alone, whose order is that of their texts. */
-const isField = (text: PathElement): boolean => text.charCodeAt(0) === fieldLetter;
+/** A text without characters that sort before the quotation mark behind it, by itself or as the only key. */
+const plainItem = /^(?:v:"[\w./:@-]*"|k:\{"[\w-]+":"[\w./:@-]*"\})$/;
+/** Fields before keys before values; nearly all elements have the order of their texts. */
+const isInTextOrder = (text: PathElement): boolean => text.charCodeAt(0) === fieldLetter || plainItem.test(text);
 const sortableElement = (text: PathElement): SortableElement => ({
   text,
   rank: ranks[text[0] as string] ?? 4,

@@ -3,7 +3,7 @@ import type { DeepReadonly, JsonObject } from '../json/json.ts';
 import { ApplyConflicts } from './apply-conflict.ts';
 import { type Comparison, compareIncrementally, compareTyped } from './compare-typed.ts';
 import { FieldSet } from './field-set.ts';
-import { fieldSetIncrementally, fieldSetOf } from './field-set-of.ts';
+import { fieldSetOf } from './field-set-of.ts';
 import type { ListElements } from './list-elements.ts';
 import type { ManagedSet, Managers } from './managed-fields.ts';
 import { mergeIncrementally, mergeTyped } from './merge-typed.ts';
@@ -91,7 +91,7 @@ export function* applyConfiguration(
       ? mergeTyped(live.value, config, schema)
       : yield* mergeIncrementally(live.value, config, schema, elements);
   yield;
-  const set = filter(yield* fieldSet(config, schema, elements));
+  const set = filter(fieldSetOf(config, schema, elements));
   yield;
   const managers = new Map(before);
   managers.set(manager, { set, apiVersion, applied: true });
@@ -101,14 +101,6 @@ export function* applyConfiguration(
   yield;
   const settled = yield* settle(update, managers, { value: pruned, schema }, comparison, force);
   return { object: comparison.isSame ? undefined : (pruned as JsonObject), managers: settled };
-}
-
-function* fieldSet(
-  value: DeepReadonly<JsonObject>,
-  schema: TypedSchema,
-  elements: ListElements | undefined,
-): Generator<void, FieldSet> {
-  return elements === undefined ? fieldSetOf(value, schema) : yield* fieldSetIncrementally(value, schema, elements);
 }
 
 function* compare(
@@ -215,13 +207,13 @@ function* prune(
     const cut =
       version === last.apiVersion ? pruned : views.convert({ value: pruned, schema }, last.apiVersion, version)?.value;
     if (from === undefined || cut === undefined) continue;
-    const left = yield* fieldSet(cut, from.schema, elements);
+    const left = fieldSetOf(cut, from.schema, elements);
     yield;
     const leftNamed = withNamedFields(left, from.schema);
     yield;
     const keep = leftNamed.union(withNamedFields(owned, from.schema));
     yield;
-    const all = yield* fieldSet(from.value, from.schema, elements);
+    const all = fieldSetOf(from.value, from.schema, elements);
     yield;
     const goes = withNamedFields(all, from.schema).difference(keep);
     yield;
@@ -230,9 +222,9 @@ function* prune(
       .value as JsonObject;
     yield;
   }
-  const there = named(yield* fieldSet(whole.value, schema, elements));
+  const there = named(fieldSetOf(whole.value, schema, elements));
   yield;
-  const stays = named(yield* fieldSet(pruned, schema, elements));
+  const stays = named(fieldSetOf(pruned, schema, elements));
   yield;
   const goes = there.difference(stays).intersection(lastNamed);
   yield;

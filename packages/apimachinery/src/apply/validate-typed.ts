@@ -1,4 +1,3 @@
-import { runToCompletion } from '../async/run-to-completion.ts';
 import { type Json, type JsonObject, isJsonObject } from '../json/json.ts';
 import { goSyntaxText, goValueText } from '../go/go-value-text.ts';
 import { type PathElement, displayElement, displayPath, fieldElement } from './path-element.ts';
@@ -15,16 +14,7 @@ export class TypedValueError extends Error {
  * have no unique keys. Throws {@link TypedValueError} with all that is wrong.
  */
 export function validateTyped(value: JsonObject, schema: TypedSchema, elements?: ListElements): void {
-  runToCompletion(validateIncrementally(value, schema, elements));
-}
-
-/** {@link validateTyped} in passes. */
-export function* validateIncrementally(
-  value: JsonObject,
-  schema: TypedSchema,
-  elements?: ListElements,
-): Generator<void, void> {
-  const problem = yield* problemOf(new Validator({ elements, allowsDuplicates: false }), value, schema);
+  const problem = problemOf(new Validator({ elements, allowsDuplicates: false }), value, schema);
   if (problem !== undefined) throw new TypedValueError(problem);
 }
 
@@ -33,11 +23,11 @@ export function* validateIncrementally(
  * items with the same key.
  */
 export function typedProblem(value: JsonObject, schema: TypedSchema): string | undefined {
-  return runToCompletion(problemOf(new Validator({ elements: undefined, allowsDuplicates: true }), value, schema));
+  return problemOf(new Validator({ elements: undefined, allowsDuplicates: true }), value, schema);
 }
 
-function* problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): Generator<void, string | undefined> {
-  yield* walker.visit(value, schema);
+function problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): string | undefined {
+  walker.visit(value, schema);
   const { errors } = walker;
   return errors.length > 1 ? ['errors:', ...errors.map((text) => `  ${text}`)].join('\n') : errors[0];
 }
@@ -46,13 +36,10 @@ function* problemOf(walker: Validator, value: JsonObject, schema: TypedSchema): 
 const maxErrors = 100;
 /** Characters of values in all errors together. */
 const maxValueText = 64 * 1024;
-/** Values that one pass checks. */
-const valuesPerPass = 2_000;
 
 class Validator {
   readonly errors: string[] = [];
   #valueTextLeft = maxValueText;
-  #visited = 0;
   readonly #path: PathElement[] = [];
   readonly #elements: ListElements | undefined;
   readonly #allowsDuplicates: boolean;
@@ -62,10 +49,10 @@ class Validator {
     this.#allowsDuplicates = options.allowsDuplicates;
   }
 
-  *visit(value: Json, schema: TypedSchema): Generator<void, void> {
+  visit(value: Json, schema: TypedSchema): void {
     const form = formOf(schema, value);
-    if (form === 'map') yield* this.#map(value, schema);
-    else if (form === 'list') yield* this.#list(value, schema);
+    if (form === 'map') this.#map(value, schema);
+    else if (form === 'list') this.#list(value, schema);
     else this.#leaf(form, value, schema);
   }
 
@@ -75,7 +62,7 @@ class Validator {
     if (error !== undefined) this.#report(error);
   }
 
-  *#map(value: Json, schema: TypedSchema): Generator<void, void> {
+  #map(value: Json, schema: TypedSchema): void {
     const { map } = schema;
     if (value === null || map === undefined) return;
     if (!isJsonObject(value)) return this.#report(`expected map, got &{${this.#shown(value)}}`);
@@ -88,17 +75,12 @@ class Validator {
         this.#path.pop();
         return;
       }
-      const member = value[name] as Json;
-      const form = formOf(field, member);
-      // Most members are leaves, for which a generator would take longer than the check.
-      if (form === 'scalar' || form === 'none') this.#leaf(form, member, field);
-      else yield* this.visit(member, field);
+      this.visit(value[name] as Json, field);
       this.#path.pop();
-      if (++this.#visited % valuesPerPass === 0) yield;
     }
   }
 
-  *#list(value: Json, schema: TypedSchema): Generator<void, void> {
+  #list(value: Json, schema: TypedSchema): void {
     const { list } = schema;
     if (value === null || list === undefined) return;
     if (!Array.isArray(value)) return this.#report(`expected list, got &{${this.#shown(value)}}`);
@@ -121,11 +103,8 @@ class Validator {
         seen.add(element);
       }
       this.#path.push(element);
-      const form = formOf(list.element, item);
-      if (form === 'scalar' || form === 'none') this.#leaf(form, item, list.element);
-      else yield* this.visit(item, list.element);
+      this.visit(item, list.element);
       this.#path.pop();
-      if (++this.#visited % valuesPerPass === 0) yield;
     }
   }
 

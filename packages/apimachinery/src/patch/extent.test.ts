@@ -5,6 +5,7 @@ import { mergeIncrementally, mergeTyped } from '../apply/merge-typed.ts';
 import { runToCompletion } from '../async/run-to-completion.ts';
 import { maxJsonMembers, maxJsonValues } from '../json/json-codec.ts';
 import type { Json, JsonObject } from '../json/json.ts';
+import { checkExtent } from './extent.ts';
 import { applyJsonPatch } from './json-patch.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
@@ -12,11 +13,17 @@ import { applyStrategicMergePatch } from './strategic-merge-patch.ts';
 const members = (from: number, count: number): JsonObject =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${from + index}`, '']));
 const schema = struct({ data: mapOf(text) });
+/** The result of a patch after its check. */
+function within<T extends Json>(result: T): T {
+  checkExtent(result);
+  return result;
+}
+
 const meta = { strategies: [], mergeKey: undefined, field: () => undefined };
 
 test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
-  ['merge patch', applyMergePatch],
-  ['strategic merge patch', (document, patch) => applyStrategicMergePatch(document, patch, meta)],
+  ['merge patch', (document, patch) => within(applyMergePatch(document, patch))],
+  ['strategic merge patch', (document, patch) => within(applyStrategicMergePatch(document, patch, meta))],
   ['apply', (document, patch) => mergeTyped(document, patch, schema)],
   [
     'large apply',
@@ -45,18 +52,18 @@ test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
 
 test('members that a patch removes make room, in whatever order', () => {
   const document = { data: members(0, maxJsonMembers) };
-  const { data } = applyMergePatch(document, {
-    data: { added1: '', m0: null, m1: null, added2: '' },
-  }) as typeof document;
+  const { data } = within(
+    applyMergePatch(document, { data: { added1: '', m0: null, m1: null, added2: '' } }),
+  ) as typeof document;
   expect(Object.keys(data)).toHaveLength(maxJsonMembers);
-  expect(() => applyMergePatch(document, { data: { added1: '', m0: null, added2: '' } })).toThrow(
+  expect(() => within(applyMergePatch(document, { data: { added1: '', m0: null, added2: '' } }))).toThrow(
     'more than 65536 members',
   );
 });
 
 test.each<[string, (document: JsonObject, patch: JsonObject) => unknown]>([
-  ['merge patch', applyMergePatch],
-  ['strategic merge patch', (document, patch) => applyStrategicMergePatch(document, patch, meta)],
+  ['merge patch', (document, patch) => within(applyMergePatch(document, patch))],
+  ['strategic merge patch', (document, patch) => within(applyStrategicMergePatch(document, patch, meta))],
   [
     'JSON patch',
     (document, { b }) => runToCompletion(applyJsonPatch(document, [{ op: 'add', path: '/b', value: b as Json }])),

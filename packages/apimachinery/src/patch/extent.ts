@@ -15,10 +15,20 @@ export function checkExtent(root: Json): void {
     const [value, depth] = next;
     if (typeof value !== 'object' || value === null) continue;
     if (depth > maxJsonDepth) throw patchNotApplicable('exceeded max depth');
-    const members = Array.isArray(value) ? value : Object.values(value);
-    if (members !== value && members.length > maxJsonMembers) throw tooManyMembers();
-    values += members.length;
+    if (Array.isArray(value)) {
+      values += value.length;
+      for (const item of value) if (typeof item === 'object' && item !== null) pending.push([item, depth + 1]);
+    } else {
+      let members = 0;
+      // `Object.values` of a wide object takes several times as long.
+      for (const key in value) {
+        members++;
+        const member = value[key] as Json;
+        if (typeof member === 'object' && member !== null) pending.push([member, depth + 1]);
+      }
+      if (members > maxJsonMembers) throw tooManyMembers();
+      values += members;
+    }
     if (values > maxJsonValues) throw statusErrors.tooLarge(`the object would have more than ${maxJsonValues} values`);
-    for (const member of members) if (typeof member === 'object' && member !== null) pending.push([member, depth + 1]);
   }
 }

@@ -11,7 +11,6 @@ import {
 } from '../json/json.ts';
 import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
-import { checkExtent } from './extent.ts';
 import { copyWithoutNulls } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
@@ -36,10 +35,10 @@ const orderPrefix = '$setElementOrder';
  * member of the patch: null removes, objects and lists merge as their meta says, all else replaces. What the document
  * does not have is taken from the patch without directives and nulls.
  *
- * The result shares nothing with the arguments. Throws StatusError: 400 for a malformed patch, 422 for one that does not
- * fit, 413 for a result that is larger than a body may be, an untyped 500 for what upstream does not foresee (an element without its
- * merge key). `onChange` receives the copy of the patch that the merge uses up: what is left of it is what Kubernetes quotes in the
- * error of a result that is not valid.
+ * The result shares nothing with the arguments; its size is for the caller to check. Throws StatusError: 400 for a malformed
+ * patch, 422 for one that does not fit, an untyped 500 for what upstream does not foresee (an element without its merge key).
+ * `onChange` receives the copy of the patch that the merge uses up: what is left of it is what Kubernetes quotes in the error of
+ * a result that is not valid.
  */
 export function applyStrategicMergePatch(
   document: DeepReadonly<JsonObject>,
@@ -50,9 +49,7 @@ export function applyStrategicMergePatch(
   if (!isJsonObject(patch)) throw unfitPatch(patch, 'map[string]interface {}');
   const change = deepCopy<JsonObject>(patch);
   onChange?.(change);
-  const result = mergeObject(deepCopy<JsonObject>(document), change, meta);
-  checkExtent(result);
-  return result;
+  return mergeObject(deepCopy<JsonObject>(document), change, meta);
 }
 
 /** Both arguments are private copies and are used up. */

@@ -66,16 +66,8 @@ export class BuiltInSchema implements CompiledSchema {
     return duplicates;
   }
 
-  *decodeIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, readonly string[] | undefined> {
-    const duplicates = yield* this.#schema.decodeIncrementally(object, details);
-    yield;
-    this.#normalize(object);
-    return duplicates;
-  }
-
-  *convertIncrementally(object: JsonObject, details?: JsonTextDetails): Generator<void, void> {
-    yield* this.#schema.convertIncrementally(object, details);
-    yield;
+  convertTyped(object: JsonObject, details?: JsonTextDetails): void {
+    this.#schema.convertTyped(object, details);
     this.#normalize(object);
   }
 

@@ -6,8 +6,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { traced } from '@multiplane/component-base';
-import { pause, whileTimeLasts } from '../time-slices.ts';
+import { RequestWork, traced } from '@multiplane/component-base';
 import { ReinvocationContext } from './reinvocation-context.ts';
 import type { AdmissionAttributes, AdmissionPlugin } from './plugin.ts';
 
@@ -105,18 +104,18 @@ function checkManagedFields(attributes: AdmissionAttributes, before: unknown): P
   return checkChangedFields(attributes, object, before);
 }
 
-/** In time slices: managedFields may be as large as the object. */
 async function checkChangedFields(attributes: AdmissionAttributes, object: KubeObject, before: unknown): Promise<void> {
-  const { warn } = attributes;
+  // managedFields may be as large as the object.
+  const { warn, work = new RequestWork() } = attributes;
   const { metadata } = object;
-  await pause(attributes);
+  await work.pause();
   if (deepEqual(metadata.managedFields, before as Json | undefined)) {
     // What is decoded and encoded already stays known by its identity.
     if (before !== undefined) (metadata as Record<string, unknown>)['managedFields'] = before;
     return;
   }
   try {
-    await whileTimeLasts(decodeManagedFieldsIncrementally(metadata.managedFields), attributes);
+    await work.run(decodeManagedFieldsIncrementally(metadata.managedFields));
   } catch (error) {
     if (before === undefined) delete metadata.managedFields;
     else (metadata as Record<string, unknown>)['managedFields'] = before;

@@ -12,7 +12,7 @@ import { runInTimeSlices, traced, timeSlices, type TimeSlices } from '@multiplan
 import { type Authorizer, clusterNameExtra } from '@multiplane/generic-server';
 import {
   minInlineSteps,
-  plainValueIncrementally,
+  plainValue,
   type AuthorizationDecision,
   type AuthorizationQuery,
   type CelProgram,
@@ -195,7 +195,8 @@ export class AdmissionEvaluation {
     this.#evaluator.remainingBudget = result.remainingBudget;
     if ('value' in result) {
       const parsed = await runInTimeSlices(parseJsonIncrementally(result.value, false), attributes.cluster);
-      return { value: await runInTimeSlices(plainValueIncrementally(parsed.value), attributes.cluster) };
+      await attributes.work?.pause();
+      return { value: plainValue(parsed.value) };
     }
     return 'pending' in result ? { pending: result.pending } : { error: result.error };
   }

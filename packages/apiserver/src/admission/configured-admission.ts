@@ -1,7 +1,7 @@
 import type { GroupVersionResource, JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { InformerSource } from '@multiplane/client';
 import type { CelCosts } from '@multiplane/apis';
-import { ObjectFaults, type Clock } from '@multiplane/component-base';
+import { ObjectFaults, type Clock, type RequestWork } from '@multiplane/component-base';
 import type { Authorizer, WebhookClient } from '@multiplane/generic-server';
 import type { WatchCache } from '@multiplane/storage';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
@@ -50,7 +50,7 @@ export interface ConfiguredAdmissionModules {
   readonly newUid: () => string;
   readonly clock: Clock;
   /** Conforms a document to the schema of its kind, in place; returns the paths of unknown fields. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, readonly string[]>;
+  readonly conform: (document: JsonObject, kind: RequestKind, work: RequestWork) => Promise<readonly string[]>;
   /** Whether this shard stores the logical cluster. */
   readonly isLocal: (cluster: LogicalClusterName) => boolean;
   /**

@@ -1,5 +1,5 @@
-import { asJson, deepCopy, deepEqual, type JsonObject, type KubeObject } from '@multiplane/apimachinery';
-import { pause, type Abortable } from '../time-slices.ts';
+import { asJson, deepCopy, deepEqual, type JsonObject } from '@multiplane/apimachinery';
+import type { AdmissionAttributes } from './plugin.ts';
 import type { ReinvocationContext } from './reinvocation-context.ts';
 
 /**
@@ -13,9 +13,9 @@ export class PluginReinvocations {
   #last: JsonObject | undefined;
 
   /** Call it at the start of a round. */
-  async startRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
+  async startRound({ object, work }: AdmissionAttributes, round: ReinvocationContext): Promise<void> {
     if (round.round === 0 || this.#last === undefined || object === undefined) return;
-    await pause(request);
+    await work?.pause();
     if (!deepEqual(this.#last, asJson(object))) this.#markAllDue();
   }
 
@@ -36,10 +36,10 @@ export class PluginReinvocations {
   }
 
   /** Call it at the end of a round. Copies only in the first round: there is no third. */
-  async endRound(round: ReinvocationContext, object: KubeObject | undefined, request: Abortable): Promise<void> {
+  async endRound({ object, work }: AdmissionAttributes, round: ReinvocationContext): Promise<void> {
     this.#last = undefined;
     if (object === undefined || round.round > 0) return;
-    await pause(request);
+    await work?.pause();
     this.#last = deepCopy<JsonObject>(asJson(object));
   }
 

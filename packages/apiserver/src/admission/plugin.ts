@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import type { StoredFields } from '../write-path/stored-fields.ts';
 import type { ReinvocationContext } from './reinvocation-context.ts';
 
@@ -26,6 +27,8 @@ export interface AdmissionAttributes {
   readonly keepsStatus?: true | undefined;
   /** Aborts when the request ends; absent: never. */
   readonly signal?: AbortSignal | undefined;
+  /** The work for the write; absent: its object is small. */
+  readonly work?: RequestWork | undefined;
   readonly warn: (text: string) => void;
   /**
    * Adds an audit annotation; with level `Request` only if the audit policy records requests. Absent: requests are not

@@ -7,14 +7,12 @@ import {
   isJsonObject,
 } from '@multiplane/apimachinery';
 import { tokenRequestKind, type ResourceDefinition, type ScaleSubresource } from '@multiplane/apis';
-import { plainValueIncrementally, type CelValue } from '@multiplane/schema';
-import { pause, whileTimeLasts } from '../time-slices.ts';
+import { RequestWork } from '@multiplane/component-base';
+import { plainValue, type CelValue } from '@multiplane/schema';
 import { setCluster } from '../write-path/object-metadata.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { scaleOf, setReplicas } from '../endpoints/scale/scale-object.ts';
 import type { AdmissionAttributes } from './plugin.ts';
-
-const never = new AbortController().signal;
 
 /**
  * The objects of a write in the versions that webhooks and policies see. Each version is converted once, and again
@@ -44,12 +42,13 @@ export class RequestObjects {
     return oldObject === undefined ? undefined : this.#inVersion(this.#oldObjects, oldObject, definition);
   }
 
-  /** The CEL value of an object, made in time slices. */
+  /** The CEL value of an object. */
   async value(object: DeepReadonly<KubeObject> | undefined): Promise<CelValue> {
     if (object === undefined) return null;
     let value = this.#values.get(object);
     if (value === undefined) {
-      value = await whileTimeLasts(plainValueIncrementally(asJson(object as KubeObject)), this.#attributes);
+      await this.#attributes.work?.pause();
+      value = plainValue(asJson(object as KubeObject));
       this.#values.set(object, value);
     }
     return value;
@@ -104,10 +103,10 @@ export class RequestObjects {
   }
 
   async #convert(object: KubeObject, from: ResourceDefinition, to: ResourceDefinition): Promise<KubeObject> {
-    const signal = this.#attributes.signal ?? never;
-    await pause(this.#attributes);
+    const { work = new RequestWork() } = this.#attributes;
+    await work.pause();
     const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
-    return this.#reader.toShown(to, await this.#reader.toStored(from, copy, signal), signal);
+    return this.#reader.toShown(to, await this.#reader.toStored(from, copy, work), work);
   }
 }
 

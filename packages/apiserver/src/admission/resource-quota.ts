@@ -17,7 +17,7 @@ import {
   type QuotaEvaluator,
   type ResourceDefinition,
 } from '@multiplane/apis';
-import type { Clock } from '@multiplane/component-base';
+import { RequestWork, type Clock } from '@multiplane/component-base';
 import { type CacheEntry, type WatchCache, builtInPrefix, listPrefix } from '@multiplane/storage';
 import { loopbackUser } from '../loopback/loopback-user.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
@@ -123,6 +123,7 @@ export class ResourceQuotaAdmission implements AdmissionPlugin {
         fieldManager: 'multiplane',
         options: {},
         signal: never,
+        work: new RequestWork({ flow: cluster }),
         warn: () => undefined,
       },
       // Called again after each conflict, so that the limit is checked against concurrent charges.

@@ -15,8 +15,6 @@ export interface CreateHandlerInput {
   /** Name of the parent for a subresource, else empty. */
   readonly name: string;
   readonly object: KubeObject;
-  /** Length of the request's body. */
-  readonly bytes: number;
   readonly dryRun: boolean;
   /** Runs validating admission; to be called after validation. Throws its rejection. */
   readonly admit: () => Promise<void>;

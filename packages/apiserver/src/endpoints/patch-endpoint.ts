@@ -1,6 +1,6 @@
 import { type StatusError, decodeWriteOptions, isStatusError } from '@multiplane/apimachinery';
 import type { Negotiated } from '@multiplane/generic-server';
-import { yieldAfterBody, yieldIfSliceExceeded } from '../time-slices.ts';
+import { yieldAfterBody } from '../time-slices.ts';
 import { readApplyDocument } from '../write-path/decoding/apply-configuration.ts';
 import { applyStep, patchStep } from '../write-path/decoding/decode-steps.ts';
 import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decoding/patch-document.ts';
@@ -28,13 +28,12 @@ export async function patchEndpoint(
   const patch = await preparePatch(type, body, {
     validation: options.fieldValidation,
     meta: patchMeta,
-    request: context,
+    work: context.work,
   });
-  await yieldIfSliceExceeded(body.length, context);
 
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   const step = patchStep(modules.decoder, write, patch, options.fieldValidation);
-  const result = await modules.store.update(write, step, { bytes: body.length });
+  const result = await modules.store.update(write, step);
   await respondWriteResult(modules, request, negotiated, result);
 }
 
@@ -52,7 +51,6 @@ async function applyEndpoint(modules: WriteModules, request: ResourceRequest, ne
     authorizeCreate: () => checkCreateAllowed(modules, request),
     setsManagedFields: true,
     isApply: true,
-    bytes: isStatusError(document) ? 0 : document.bytes,
   });
   await respondWriteResult(modules, request, negotiated, result);
 }

@@ -6,6 +6,7 @@ import {
   fieldManagerFromUserAgent,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import type { RequestContext } from '@multiplane/generic-server';
 import type { StoredFields } from '../write-path/stored-fields.ts';
 import type { WriteRequest } from '../write-path/write-request.ts';
@@ -58,6 +59,10 @@ export class HttpWriteRequest implements WriteRequest {
   /** Creates an AbortController on first use; most writes never need it. */
   get signal(): AbortSignal {
     return this.#context.signal;
+  }
+
+  get work(): RequestWork {
+    return this.#context.work;
   }
 
   warn(text: string): void {

@@ -44,7 +44,7 @@ export async function reviewEndpoint(
   let admit = async (): Promise<void> => undefined;
   if (part === undefined) {
     // Reviews are not stored, but the messages of rejections quote them with their managedFields.
-    await modules.store.modules.fields.update(write, undefined, object, bytes);
+    await modules.store.modules.fields.update(write, undefined, object);
   } else {
     await admitManaged(modules.store.modules, write, object, undefined);
     admit = async () => admitValidating(modules.store.modules, write, name, object, undefined);
@@ -56,7 +56,6 @@ export async function reviewEndpoint(
     namespace,
     name,
     object,
-    bytes,
     dryRun: options.dryRun,
     admit,
   });

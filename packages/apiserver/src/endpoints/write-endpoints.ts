@@ -28,13 +28,12 @@ export async function createEndpoint(
   const { context, definition } = request;
   const options = decodeWriteOptions(context.info.query, 'CreateOptions');
   const body = await modules.decoder.readBody(context);
-  const decoded = modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
-  const object = decoded instanceof Promise ? await decoded : decoded;
+  const object = await modules.decoder.decodeBody(body, context, definition, options.fieldValidation);
   const recorded = context.audit?.requestObject(object, body.bytes.length);
   if (recorded !== undefined) await recorded;
   checkNamespace(request, object);
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('CreateOptions', options));
-  const result = await modules.store.create(write, object, { bytes: body.bytes.length });
+  const result = await modules.store.create(write, object);
   const waits = context.exchange.headers['prefer'] !== undefined && !options.dryRun;
   if (waits && (await respondOutcome(modules, request, negotiated, result))) return;
   await respondWriteResult(modules, request, negotiated, result);
@@ -59,7 +58,6 @@ export async function updateEndpoint(
   const result = await modules.store.update(write, putStep(modules.decoder, write, body, object), {
     expectedUid: object.metadata.uid,
     authorizeCreate: () => checkCreateAllowed(modules, request),
-    bytes: body.bytes.length,
   });
   await respondWriteResult(modules, request, negotiated, result);
 }

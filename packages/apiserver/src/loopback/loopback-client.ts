@@ -15,6 +15,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { RequestWork } from '@multiplane/component-base';
 import type {
   DeleteRequestOptions,
   ObjectClient,
@@ -26,12 +27,11 @@ import type { ResourceResolver } from '../registry/definitions/resource-resolver
 import type { ObjectStore } from '../registry/object-store.ts';
 import { nameOfKey, namespaceOfKey } from '../registry/store/selection.ts';
 import { withStorageStatus } from '../registry/store/storage-status.ts';
-import { inTimeSlices, isLarge } from '../time-slices.ts';
 import type { DecodeStep } from '../write-path/decode-step.ts';
 import { applyStep, patchStep } from '../write-path/decoding/decode-steps.ts';
 import { checkNamespace } from '../write-path/decoding/object-identity.ts';
 import { applyPatchType, patchTypeOf, preparePatch } from '../write-path/decoding/patch-document.ts';
-import { shapeDocument, shapeIncrementally } from '../write-path/decoding/shape-document.ts';
+import { shapeDocument } from '../write-path/decoding/shape-document.ts';
 import type { WriteRequest } from '../write-path/write-request.ts';
 import { type LoopbackScope, copyOf, listEntries, listObjects } from './loopback-reads.ts';
 import { loopbackUser } from './loopback-user.ts';
@@ -108,10 +108,10 @@ export class LoopbackClient implements ObjectClient {
   ): Promise<KubeObject> {
     return this.#run(async () => {
       const definition = this.#definition(resource, cluster);
-      const body = copyInShape(definition, object);
-      const namespace = definition.namespaced ? (body.metadata.namespace ?? '') : '';
-      checkNamespace({ definition, namespace }, body);
+      const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
       const request = this.#request(definition, { cluster, namespace, name: '' }, '', options);
+      const body = await copyInShape(definition, object, request.work);
+      checkNamespace({ definition, namespace }, body);
       const result = await this.#modules.store.create(withStatus(request, options), body);
       return options.discardResult === true ? object : copyOf(result.object);
     });
@@ -128,8 +128,7 @@ export class LoopbackClient implements ObjectClient {
       const namespace = definition.namespaced ? (object.metadata.namespace ?? '') : '';
       const reference = { cluster, namespace, name: object.metadata.name ?? '' };
       const request = this.#request(definition, reference, options.subresource ?? '', options);
-      const decode: DecodeStep = (_current, bytes) =>
-        isLarge(bytes) ? copyInShapeInSlices(definition, object, bytes) : copyInShape(definition, object);
+      const decode: DecodeStep = () => copyInShape(definition, object, request.work);
       const expectedUid = object.metadata.uid;
       const result = await this.#modules.store.update(withStatus(request, options), decode, { expectedUid });
       return options.discardResult === true ? object : copyOf(result.object);
@@ -147,12 +146,12 @@ export class LoopbackClient implements ObjectClient {
       const definition = this.#definition(resource, reference.cluster);
       if (type === applyPatchType) return this.#apply(definition, reference, patch as JsonObject, options);
       const builtIn = definition.origin === 'built-in';
+      const request = this.#request(definition, reference, options.subresource ?? '', options);
       const prepared = await preparePatch(
         patchTypeOf(type, definition.origin, builtIn),
         Buffer.from(encodeJson(patch)),
-        { validation: 'Ignore', meta: builtIn ? definition.schema.patchMeta : undefined },
+        { validation: 'Ignore', meta: builtIn ? definition.schema.patchMeta : undefined, work: request.work },
       );
-      const request = this.#request(definition, reference, options.subresource ?? '', options);
       const result = await this.#modules.store.update(request, patchStep(trustedKinds, request, prepared, 'Ignore'));
       return copyOf(result.object);
     });
@@ -167,7 +166,8 @@ export class LoopbackClient implements ObjectClient {
     const { store } = this.#modules;
     const request = this.#request(definition, reference, options.subresource ?? '', options);
     const sent = encodeJson(config);
-    const document = { config: parseJson(sent) as JsonObject, duplicates: [], bytes: sent.length };
+    request.work.grow(sent.length);
+    const document = { config: parseJson(sent) as JsonObject, duplicates: [] };
     const step = applyStep(store.modules.fields, request, document, {
       force: options.force ?? false,
       fieldValidation: 'Ignore',
@@ -176,7 +176,6 @@ export class LoopbackClient implements ObjectClient {
       forceCreate: request.subresource === '',
       setsManagedFields: true,
       isApply: true,
-      bytes: sent.length,
     });
     return copyOf(result.object);
   }
@@ -242,6 +241,7 @@ export class LoopbackClient implements ObjectClient {
       fieldManager: options.fieldManager ?? loopbackManager,
       options: options.fieldManager === undefined ? {} : { fieldManager: options.fieldManager },
       signal: never,
+      work: new RequestWork({ flow: reference.cluster }),
       warn: () => undefined,
     };
   }
@@ -259,19 +259,9 @@ const withStatus = (request: WriteRequest, { keepsStatus }: WholeWriteOptions): 
   keepsStatus === true ? { ...request, keepsStatus } : request;
 
 /** A copy of the caller's object in the form that decoding a body results in. */
-function copyInShape(definition: ResourceDefinition, object: KubeObject): KubeObject {
+async function copyInShape(definition: ResourceDefinition, object: KubeObject, work: RequestWork): Promise<KubeObject> {
   const body = copyWithKind(definition, object);
-  shapeDocument(body, definition);
-  return body as unknown as KubeObject;
-}
-
-async function copyInShapeInSlices(
-  definition: ResourceDefinition,
-  object: KubeObject,
-  bytes: number,
-): Promise<KubeObject> {
-  const body = copyWithKind(definition, object);
-  await inTimeSlices(shapeIncrementally(body, definition), bytes);
+  await shapeDocument(body, definition, work);
   return body as unknown as KubeObject;
 }
 

@@ -1,7 +1,6 @@
 import { statusErrors, type KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
 import type { CacheEntry, ObjectLocation } from '@multiplane/storage';
-import type { ObjectSize } from '../write-path/create-object.ts';
 import { createOrReplace } from '../write-path/create-or-replace.ts';
 import type { DecodeStep } from '../write-path/decode-step.ts';
 import { type DeleteObjectOptions, type DeleteOutcome, deleteObject } from '../write-path/delete-object.ts';
@@ -68,8 +67,8 @@ export class ObjectStore {
     return entry;
   }
 
-  create(request: WriteRequest, object: KubeObject, size?: ObjectSize): Promise<WriteResult> {
-    return createOrReplace(this.modules, request, object, size);
+  create(request: WriteRequest, object: KubeObject): Promise<WriteResult> {
+    return createOrReplace(this.modules, request, object);
   }
 
   /** Updates, patches and applies; `decode` returns the proposed object. */

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
+import { RequestWork } from '@multiplane/component-base';
 import type { AuthorizationAttributes } from '@multiplane/generic-server';
 import type { CreateHandlerInput } from '../endpoints/create-handler.ts';
 import { subjectAccessReview } from './access-reviews.ts';
@@ -28,11 +29,11 @@ async function reviewed(query: string, annotations: Readonly<Record<string, stri
       audit: { annotate: (key: string, value: string) => (audited[key] = value) },
       exchange: { headers: {} },
       user: { name: 'admin', groups: [], extra: {} },
+      work: new RequestWork(),
     },
     definition: { strategy: { validate: () => [] } },
     cluster: 'team' as LogicalClusterName,
     object: review,
-    bytes: 100,
     admit: () => Promise.resolve(),
   } as unknown as CreateHandlerInput);
   return { answer, audited };

@@ -14,7 +14,6 @@ import type {
 } from '@multiplane/generic-server';
 import type { CreateHandler, CreateHandlerInput } from '../endpoints/create-handler.ts';
 import { understoodSelector, type ReviewSelector } from './review-selectors.ts';
-import { yieldIfSliceExceeded } from '../time-slices.ts';
 import { validateReview } from './validate-review.ts';
 
 interface ResourceAttributes {
@@ -52,7 +51,7 @@ export function subjectAccessReview(modules: { readonly authorizer: Authorizer }
     const attributes = attributesOf(spec, user, input.cluster);
     const { audit, info } = input.context;
     const explanation = info.query.get('explain') === 'true' ? new Map<string, string>() : undefined;
-    await yieldIfSliceExceeded(input.bytes, input.context);
+    await input.context.work.pause();
     const result = await modules.authorizer.authorize({
       ...attributes,
       ...(isDeep(input, attributes) ? { deep: true } : {}),
@@ -133,11 +132,11 @@ const specOf = (object: KubeObject): ReviewSpec => object['spec'] ?? {};
 async function requireValid(input: CreateHandlerInput): Promise<void> {
   const errors: FieldError[] = await validateReview(input);
   if (errors.length === 0) return;
-  await yieldIfSliceExceeded(input.bytes, input.context);
+  await input.context.work.pause();
   // Kubernetes loses the kind of these four before it formats the error, so the message has none.
   const invalid = statusErrors.invalid({ group: 'authorization.k8s.io', kind: '' }, '', errors);
   // The text quotes the metadata, and is encoded for the response.
-  await yieldIfSliceExceeded(input.bytes, input.context);
+  await input.context.work.pause();
   throw invalid;
 }
 

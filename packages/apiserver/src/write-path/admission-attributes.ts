@@ -1,5 +1,6 @@
 import type { DeepReadonly, KubeObject, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import type { AdmissionAttributes } from '../admission/plugin.ts';
 import type { StoredFields } from './stored-fields.ts';
 import type { WriteRequest } from './write-request.ts';
@@ -61,5 +62,9 @@ class RequestAttributes implements AdmissionAttributes {
 
   get signal(): AbortSignal {
     return this.#request.signal;
+  }
+
+  get work(): RequestWork {
+    return this.#request.work;
   }
 }

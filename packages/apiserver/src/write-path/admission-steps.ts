@@ -1,6 +1,5 @@
 import type { DeepReadonly, KubeObject } from '@multiplane/apimachinery';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admissionAttributes } from './admission-attributes.ts';
 import type { WriteRequest } from './write-request.ts';
 
@@ -17,40 +16,23 @@ import type { WriteRequest } from './write-request.ts';
  * conflict; if the object does not exist and may be created, steps 3 to 5 are those of a create. A delete has no object to
  * decode or validate (delete-object.ts).
  *
- * The admission steps return undefined instead of a promise when no plugin is asynchronous, so that the usual write only
- * waits for the store.
+ * Each step is a plain function of the object, or a few of them; `request.work` decides between them whether to yield.
  */
 
 type AdmissionModules = Pick<ObjectStoreModules, 'admission' | 'fields'>;
 
 /**
  * Step 2 for an object whose managedFields are still to be computed: ownership by comparison with `current` (undefined:
- * the object is new), then mutating admission. `bytes`: about the size of the object.
+ * the object is new), then mutating admission.
  */
-export function admitMutating(
+export async function admitMutating(
   modules: AdmissionModules,
   request: WriteRequest,
   object: KubeObject,
   current: DeepReadonly<KubeObject> | undefined,
-  bytes: number,
-): Promise<void> | undefined {
-  if (isLarge(bytes)) return admitLarge(modules, request, object, current, bytes);
-  const owned = modules.fields.update(request, current, object, bytes);
-  return owned === undefined
-    ? admitManaged(modules, request, object, current)
-    : owned.then(() => admitManaged(modules, request, object, current));
-}
-
-async function admitLarge(
-  modules: AdmissionModules,
-  request: WriteRequest,
-  object: KubeObject,
-  current: DeepReadonly<KubeObject> | undefined,
-  bytes: number,
 ): Promise<void> {
-  await yieldIfSliceExceeded(bytes, request);
-  await modules.fields.update(request, current, object, bytes);
-  await yieldIfSliceExceeded(bytes, request);
+  await modules.fields.update(request, current, object);
+  await request.work.pause();
   await admitManaged(modules, request, object, current);
 }
 

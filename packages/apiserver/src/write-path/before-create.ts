@@ -12,16 +12,17 @@ import type { WriteRequest } from './write-request.ts';
 
 /**
  * Sets what the server decides about a new object, then runs the strategy's hook; in the order of `rest.BeforeCreate` of
- * Kubernetes. In place and in passes. Returns the errors in metadata; throws for another kind.
+ * Kubernetes. In place. Returns the errors in metadata; throws for another kind.
  */
-export function* beforeCreate(
+export async function beforeCreate(
   modules: Pick<ObjectStoreModules, 'newUid' | 'times' | 'random'>,
   request: WriteRequest,
   strategy: Strategy,
   context: StrategyContext,
   object: KubeObject,
-): Generator<void, FieldError[]> {
-  const { definition } = request;
+): Promise<FieldError[]> {
+  const { definition, work } = request;
+  await work.pause();
   const { metadata } = object;
   const keepsIdentity = strategy.keepsIdentity?.(object) === true;
   if (!keepsIdentity || (metadata.uid ?? '') === '') metadata.uid = modules.newUid();
@@ -36,9 +37,10 @@ export function* beforeCreate(
 
   checkKind(definition, object);
   strategy.prepareForCreate(context, object);
-  return yield* validateObjectMetaIncrementally(metadata, {
+  const validation = validateObjectMetaIncrementally(metadata, {
     namespaced: definition.namespaced,
     validateName: (name) => strategy.validateName(name),
     standardFinalizers: strategy.metadataChecks.standardFinalizers,
   });
+  return work.run(validation);
 }

@@ -15,7 +15,6 @@ import {
 import type { ResourceDefinition, Strategy, StrategyContext } from '@multiplane/apis';
 import { storedKindOf } from '../registry/definitions/group-resource.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { inTimeSlices, yieldIfSliceExceeded } from '../time-slices.ts';
 import { checkNamespace } from './decoding/object-identity.ts';
 import { checkKind, setCluster, unsetCluster } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
@@ -30,16 +29,14 @@ export async function beforeUpdate(
   request: WriteRequest,
   object: KubeObject,
   old: DeepReadonly<KubeObject>,
-  bytes: number,
 ): Promise<void> {
-  const { definition } = request;
+  const { definition, work } = request;
   const strategy = strategyOf(request);
   const context = strategyContext(request, () => new Date(modules.clock.now()), modules.slowly);
-  await yieldIfSliceExceeded(bytes, request);
+  await work.pause();
   prepare(request, strategy, context, object, old);
-  const validated = inTimeSlices(validateMetadata(request, strategy, object, old), bytes, request);
-  const metadataErrors = validated instanceof Promise ? await validated : validated;
-  await yieldIfSliceExceeded(bytes, request);
+  const metadataErrors = await validateMetadata(request, strategy, object, old);
+  await work.pause();
   const errors = allErrors(strategy, metadataErrors, {
     kind: await traced('schema and CEL validation', () => strategy.validateUpdate(context, object, old)),
     change: strategy.validateChange?.(object, old) ?? [],
@@ -47,7 +44,7 @@ export async function beforeUpdate(
   // Admission may have changed the name.
   if (errors.length > 0)
     throw statusErrors.invalid(storedKindOf(definition, object.kind), object.metadata.name ?? '', errors);
-  await yieldIfSliceExceeded(bytes, request);
+  await work.pause();
   for (const text of strategy.warnings(context, object, old)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(object.metadata, request.cluster);
@@ -112,25 +109,24 @@ function prepare(
     metadata.generation = (oldMetadata.generation ?? 0) + 1;
 }
 
-/** Validates metadata in passes: an object may have 100,000 labels. */
-function* validateMetadata(
-  { definition }: WriteRequest,
+async function validateMetadata(
+  { definition, work }: WriteRequest,
   strategy: Strategy,
   { metadata }: KubeObject,
   old: DeepReadonly<KubeObject>,
-): Generator<void, MetadataErrors> {
+): Promise<MetadataErrors> {
   const { standardFinalizers } = strategy.metadataChecks;
   const rules = { namespaced: definition.namespaced, validateName: (text: string) => strategy.validateName(text) };
-  const ownErrors = yield* validateObjectMetaIncrementally(metadata, rules);
-  yield;
-  const update = yield* validateObjectMetaUpdateIncrementally(metadata, old.metadata);
-  yield;
+  const ownErrors = await work.run(validateObjectMetaIncrementally(metadata, rules));
+  const update = await work.run(validateObjectMetaUpdateIncrementally(metadata, old.metadata));
   return {
     // The name is that of the stored object, so that only the prefix of a generated one can make a difference.
     registry:
       (metadata.generateName ?? '') === ''
         ? ownErrors
-        : yield* validateObjectMetaIncrementally(metadata, { ...rules, validateName: validatePathSegmentName }),
+        : await work.run(
+            validateObjectMetaIncrementally(metadata, { ...rules, validateName: validatePathSegmentName }),
+          ),
     object: ownErrors,
     update,
     finalizers: standardFinalizers

@@ -19,7 +19,7 @@ export function beginAttempt(
       protectedFields,
       reader,
       current: () => (existing === undefined ? undefined : reader.stored(existing)),
-      signal: () => request.signal,
+      work: request.work,
     },
   );
 }

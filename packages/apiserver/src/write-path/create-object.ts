@@ -21,52 +21,40 @@ import { storedKindOf, groupResourceOf } from '../registry/definitions/group-res
 import { currentState } from '../registry/store/current-state.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitMutating, admitValidating } from './admission-steps.ts';
 import { beginAttempt } from './begin-attempt.ts';
 import { beforeCreate } from './before-create.ts';
 import { dropDuplicateOwners, dropEmpty, setCluster, unsetCluster, wipeServerOwned } from './object-metadata.ts';
 import { strategyContext, strategyOf } from './strategy.ts';
 import { writeWithin } from './write-capacity.ts';
-import { grownSize } from '../registry/grown-objects.ts';
 import type { WriteRequest } from './write-request.ts';
 import { type WriteResult, dryRunResult, writeResult } from './write-result.ts';
 
-/** About the size of an object; large objects are processed in time slices. */
-export interface ObjectSize {
-  readonly bytes?: number | undefined;
-}
-
 /**
  * POST of a decoded object: server-owned fields are removed, mutating admission runs once, then {@link insertObject} until
- * a generated name is free. Only asynchronous steps are awaited: for most objects that is the write alone.
+ * a generated name is free.
  */
 export async function createObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
-  sentSize: ObjectSize = {},
 ): Promise<WriteResult> {
   const { metadata } = object;
-  const { bytes: sent = 0 } = sentSize;
   beginAttempt(modules, request, undefined);
   if (request.definition.strategy.keepsIdentity?.(object) !== true) wipeServerOwned(metadata);
   dropDuplicateOwners(object, request, 'request');
-  const admitted = admitMutating(modules, request, object, undefined, sent);
-  if (admitted !== undefined) await admitted;
-  const bytes = grownSize(object, sent);
-  const size = { ...sentSize, bytes };
+  await admitMutating(modules, request, object, undefined);
   dropDuplicateOwners(object, request, 'admission');
 
   const generated = (metadata.generateName ?? '') !== '';
-  if (!generated) return await insertObject(modules, request, object, size);
-  if (isLarge(bytes)) await yieldIfSliceExceeded(bytes, request);
+  if (!generated) return insertObject(modules, request, object);
   for (let attempt = 1; ; attempt++) {
+    await request.work.pause();
     // Strategy hooks modify the object and must see its final name, so each attempt starts from a copy of the admitted object.
     const candidate =
       attempt === maxGeneratedNameAttempts ? object : (deepCopy(asJson(object)) as unknown as KubeObject);
     try {
-      return await insertObject(modules, request, candidate, size);
+      return await insertObject(modules, request, candidate);
     } catch (error) {
       if (!(error instanceof StatusError) || error.reason !== 'AlreadyExists') throw error;
       if (attempt < maxGeneratedNameAttempts && (metadata.name ?? '') === '') continue;
@@ -89,54 +77,45 @@ export async function insertObject(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
-  { isApply, bytes: size = 0 }: { readonly isApply?: boolean | undefined; readonly bytes?: number | undefined } = {},
+  { isApply }: { readonly isApply?: boolean | undefined } = {},
 ): Promise<WriteResult> {
-  const { definition } = request;
+  const { definition, work } = request;
   const { metadata } = object;
   const { cache, clock, reader } = modules;
   const context = strategyContext(request, () => new Date(clock.now()), modules.slowly);
   const strategy = strategyOf(request);
 
-  // Admission has enumerated the labels, and validation does it again.
-  const validating = inTimeSlices(beforeCreate(modules, request, strategy, context, object), size, request);
-  const metadataErrors = validating instanceof Promise ? await validating : validating;
-  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
+  const metadataErrors = await beforeCreate(modules, request, strategy, context, object);
+  await work.pause();
   const found = traced('schema and CEL validation', () => strategy.validate(context, object, metadataErrors));
   const errors = allErrors(definition, strategy, object, {
     object: metadataErrors,
-    kind: found instanceof Promise ? await found : found,
+    kind: await found,
   });
   // Many errors make a large response.
-  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
+  await work.pause();
   if (errors.length > 0) throw statusErrors.invalid(storedKindOf(definition, object.kind), metadata.name ?? '', errors);
   for (const text of strategy.warnings(context, object, undefined)) request.warn(text);
   strategy.canonicalize(object);
   setCluster(metadata, request.cluster);
   const name = metadata.name as string;
-  const validated = admitValidating(modules, request, name, object, undefined);
-  if (validated !== undefined) await validated;
-  if (isLarge(size)) await yieldIfSliceExceeded(size, request);
+  await admitValidating(modules, request, name, object, undefined);
 
   rejectResourceVersion(metadata, request.dryRun);
   dropEmpty(metadata);
   // The storage does not keep it.
   if (!request.dryRun && metadata.selfLink !== undefined) delete metadata.selfLink;
   const key = keyOf(definition, { cluster: request.cluster, namespace: request.namespace, name });
-  if (request.dryRun) return dryRunCreate(modules, request, key, object, size);
+  if (request.dryRun) return dryRunCreate(modules, request, key, object);
 
-  // `request.signal` creates an AbortController on first use: conversions alone need it.
-  const converted = reader.isStoredVersion(definition)
-    ? object
-    : await reader.toStored(definition, object, request.signal);
+  const converted = reader.isStoredVersion(definition) ? object : await reader.toStored(definition, object, work);
   const stored = request.storedFields?.applyTo(converted) ?? converted;
   const shown = definition.origin === 'custom' && stored === object ? withDefaultedStatus(definition, object) : object;
-  const encoded = storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
-  const bytes = encoded instanceof Promise ? await encoded : encoded;
-  let conformance = shown['status'] === object['status'] ? undefined : `!${definition.schema.hash}`;
-  if (isLarge(size)) {
-    await yieldIfSliceExceeded(size, request);
-    conformance ??= await inTimeSlices(reader.announcedConformance(definition, stored), size, request);
-  }
+  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, work);
+  const conformance =
+    shown['status'] === object['status']
+      ? await reader.announcedConformance(definition, stored, work)
+      : `!${definition.schema.hash}`;
   let revision: number;
   try {
     revision = await modules.decoded.announce(
@@ -180,7 +159,6 @@ async function dryRunCreate(
   request: WriteRequest,
   key: string,
   object: KubeObject,
-  size: number,
 ): Promise<WriteResult> {
   const name = object.metadata.name as string;
   const { entry } = await currentState(modules.cache, key, true);
@@ -194,7 +172,7 @@ async function dryRunCreate(
     object: definition.origin === 'custom' && result === object ? withDefaultedStatus(definition, object) : result,
     bytes: undefined,
     revision: 0,
-    size,
+    size: request.work.bytes,
     created: true,
   };
 }

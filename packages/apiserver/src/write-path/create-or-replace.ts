@@ -11,7 +11,7 @@ import { groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { currentState } from '../registry/store/current-state.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
-import { createObject, type ObjectSize } from './create-object.ts';
+import { createObject } from './create-object.ts';
 import { updateObject } from './update-object.ts';
 import type { WriteRequest } from './write-request.ts';
 import type { WriteResult } from './write-result.ts';
@@ -25,20 +25,19 @@ export function createOrReplace(
   modules: ObjectStoreModules,
   request: WriteRequest,
   object: KubeObject,
-  size: ObjectSize = {},
 ): Promise<WriteResult> {
   const { definition, cluster, namespace } = request;
   const { name = '' } = object.metadata;
-  if (definition.strategy.givesWay === undefined || name === '') return createObject(modules, request, object, size);
-  return untilDecided(modules, request, { key: keyOf(definition, { cluster, namespace, name }), name, object, size });
+  if (definition.strategy.givesWay === undefined || name === '') return createObject(modules, request, object);
+  return untilDecided(modules, request, { key: keyOf(definition, { cluster, namespace, name }), name, object });
 }
 
 async function untilDecided(
   modules: ObjectStoreModules,
   request: WriteRequest,
-  sent: { readonly key: string; readonly name: string; readonly object: KubeObject; readonly size: ObjectSize },
+  sent: { readonly key: string; readonly name: string; readonly object: KubeObject },
 ): Promise<WriteResult> {
-  const { key, name, object, size } = sent;
+  const { key, name, object } = sent;
   const { strategy } = request.definition;
   // Both change what they store.
   const copy = (): KubeObject => deepCopy(asJson(object)) as unknown as KubeObject;
@@ -50,13 +49,13 @@ async function untilDecided(
     request.signal.throwIfAborted();
     if (await givesWay()) {
       try {
-        return { ...(await replace(modules, request, name, copy, size)), created: true };
+        return { ...(await replace(modules, request, name, copy)), created: true };
       } catch (error) {
         if (!isStatusError(error, 'NotFound') && !isStatusError(error, 'AlreadyExists')) throw error;
       }
     }
     try {
-      return await createObject(modules, request, copy(), size);
+      return await createObject(modules, request, copy());
     } catch (error) {
       if (!isStatusError(error, 'AlreadyExists') || !(await givesWay())) throw error;
     }
@@ -69,22 +68,16 @@ function replace(
   request: WriteRequest,
   name: string,
   copy: () => KubeObject,
-  { bytes }: ObjectSize,
 ): Promise<WriteResult> {
   const { definition } = request;
-  return updateObject(
-    modules,
-    named(request, name),
-    (current) => {
-      if (current === undefined || !mayReplace(definition.strategy, current))
-        throw statusErrors.alreadyExists(groupResourceOf(definition), name);
-      const object = copy();
-      const { uid, resourceVersion } = current.metadata;
-      Object.assign(object.metadata, { uid, resourceVersion });
-      return object;
-    },
-    { bytes },
-  );
+  return updateObject(modules, named(request, name), (current) => {
+    if (current === undefined || !mayReplace(definition.strategy, current))
+      throw statusErrors.alreadyExists(groupResourceOf(definition), name);
+    const object = copy();
+    const { uid, resourceVersion } = current.metadata;
+    Object.assign(object.metadata, { uid, resourceVersion });
+    return object;
+  });
 }
 
 const mayReplace = (strategy: Strategy, existing: DeepReadonly<KubeObject>): boolean =>
@@ -103,6 +96,7 @@ function named(request: WriteRequest, name: string): WriteRequest {
     fieldManager: request.fieldManager,
     options: request.options,
     keepsStatus: request.keepsStatus,
+    work: request.work,
     get signal() {
       return request.signal;
     },

@@ -113,10 +113,9 @@ async function attempt(
   if (!changed || request.dryRun) return { object, removed: false, size: existing.value.length, unchanged: true };
 
   delete metadata.resourceVersion;
-  // `request.signal` creates an AbortController on first use: conversions alone need it.
   const converted = modules.reader.isStoredVersion(definition)
     ? object
-    : await modules.reader.toStored(definition, object, request.signal);
+    : await modules.reader.toStored(definition, object, request.work);
   request.storedFields?.protect();
   const stored = request.storedFields?.applyTo(converted) ?? converted;
   const bytes = encodeForStorage(stored, modules.maxObjectBytes);

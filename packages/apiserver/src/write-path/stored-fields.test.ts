@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { KubeObject } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import { RequestWork } from '@multiplane/component-base';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 import { StoredFields } from './stored-fields.ts';
 
@@ -19,7 +20,7 @@ const fieldsOf = (current: KubeObject | undefined, more: Partial<ResourceDefinit
       protectedFields: { of: () => ['.spec.class', '.spec.deep.size'] },
       reader: { isStoredVersion: () => true } as unknown as ObjectReader,
       current: () => current,
-      signal: () => new AbortController().signal,
+      work: new RequestWork(),
     },
   );
   fields.protect();

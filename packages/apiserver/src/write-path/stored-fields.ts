@@ -8,6 +8,7 @@ import {
   type KubeObject,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import { fieldAt, fieldNames, scalarText } from '../registry/codec/field-scanner.ts';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
 
@@ -22,7 +23,7 @@ export interface StoredFieldsModules {
   readonly reader: ObjectReader;
   /** The object that is written or deleted, in its storage version; undefined: it is new. */
   readonly current: () => DeepReadonly<KubeObject> | undefined;
-  readonly signal: () => AbortSignal;
+  readonly work: RequestWork;
 }
 
 /**
@@ -64,9 +65,9 @@ export class StoredFields {
 
   /** An object of the request as it would be stored. */
   async inStorage(object: DeepReadonly<KubeObject>): Promise<DeepReadonly<JsonObject>> {
-    const { reader, signal } = this.#modules;
+    const { reader, work } = this.#modules;
     if (this.isStoredVersion) return asJson(object as KubeObject);
-    return asJson(await reader.toStored(this.#definition, object as KubeObject, signal()));
+    return asJson(await reader.toStored(this.#definition, object as KubeObject, work));
   }
 
   /** The schema type of a field in the storage version: `string`, `integer` or `boolean`; undefined where it is unknown. */

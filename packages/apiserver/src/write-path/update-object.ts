@@ -10,13 +10,13 @@ import {
   objectRevision,
   statusErrors,
 } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
 import { storedBytes } from '../registry/codec/stored-bytes.ts';
 import { storedKindOf, groupResourceOf } from '../registry/definitions/group-resource.ts';
 import { keyOf } from '../registry/store/object-key.ts';
 import type { ObjectStoreModules } from '../registry/store/object-store-modules.ts';
 import { modifiedText } from '../registry/store/storage-status.ts';
-import { inTimeSlices, isLarge, yieldIfSliceExceeded } from '../time-slices.ts';
 import { admitManaged, admitMutating, admitValidating } from './admission-steps.ts';
 import { beginAttempt } from './begin-attempt.ts';
 import { beforeUpdate } from './before-update.ts';
@@ -42,8 +42,6 @@ export interface UpdateOptions {
   readonly setsManagedFields?: boolean | undefined;
   /** Server-side apply: the object is not stored without its managedFields. */
   readonly isApply?: boolean | undefined;
-  /** Size of the body; large objects are processed in time slices. */
-  readonly bytes?: number | undefined;
 }
 
 /** PUT, PATCH and apply: runs the write path on the current state, and again after every conflict. */
@@ -67,31 +65,21 @@ async function attempt(
   decode: DecodeStep,
   options: UpdateOptions,
 ): Promise<WriteResult> {
-  const { definition, name } = request;
+  const { definition, name, work } = request;
   const { reader } = modules;
   beginAttempt(modules, request, existing);
-  if (existing !== undefined && isLarge(existing.value.length)) {
-    await yieldIfSliceExceeded(existing.value.length, request);
-    const loading = reader.load(existing, request);
-    if (loading !== undefined) await loading;
-  }
+  work.grow(existing?.value.length ?? 0);
+  const old = existing === undefined ? undefined : await reader.read(definition, existing, request);
   // Kept for the comparison: the cache may drop a large object meanwhile.
   const current = existing === undefined ? undefined : reader.stored(existing);
-  const old =
-    existing === undefined
-      ? undefined
-      : isLarge(existing.value.length) || reader.needsWebhook(definition, existing)
-        ? await reader.read(definition, existing, request)
-        : reader.object(definition, existing, current);
   // As in etcd3's GuaranteedUpdate, the precondition is asked of a missing object only where the write may create it.
   if (old === undefined) checkMayCreate(request, options);
   checkExpectedUid(request, key, old, options.expectedUid ?? '');
   if (existing === undefined || old === undefined || current === undefined)
     return createMissing(modules, request, decode, options);
 
-  const known = Math.max(options.bytes ?? 0, grownSize(old, existing.value.length));
-  const object = await propose(modules, request, decode, old, known, options);
-  const bytes = grownSize(object, known);
+  work.grow(grownSize(old, existing.value.length));
+  const object = await propose(modules, request, decode, old, options);
   const version = parsedVersion(object);
   if (version === 0 && !strategyOf(request).allowUnconditionalUpdate) {
     throw statusErrors.invalid(storedKindOf(definition, definition.resource), name, [
@@ -101,16 +89,12 @@ async function attempt(
   if (version !== 0 && version !== existing.revision)
     throw statusErrors.conflict(groupResourceOf(definition), name, modifiedText);
 
-  await yieldIfSliceExceeded(bytes, request);
-  await beforeUpdate(modules, request, object, old, bytes);
-  const validated = admitValidating(modules, request, name, object, old);
-  if (validated !== undefined) await validated;
-  await yieldIfSliceExceeded(bytes, request);
+  await beforeUpdate(modules, request, object, old);
+  await admitValidating(modules, request, name, object, old);
   dropEmpty(object.metadata);
   // The storage does not keep it.
   if (!request.dryRun && object.metadata.selfLink !== undefined) delete object.metadata.selfLink;
-  await yieldIfSliceExceeded(bytes, request);
-  return replace(modules, request, { key, existing, current, old }, object, { ...options, bytes });
+  return replace(modules, request, { key, existing, current, old }, object, options);
 }
 
 /** Decodes the proposed object and runs mutating admission on it. */
@@ -119,16 +103,11 @@ async function propose(
   request: WriteRequest,
   decode: DecodeStep,
   current: DeepReadonly<KubeObject> | undefined,
-  bytes: number,
   { setsManagedFields }: UpdateOptions,
 ): Promise<KubeObject> {
-  const decoded = decode(current, bytes);
-  const object = decoded instanceof Promise ? await decoded : decoded;
-  const admitted =
-    setsManagedFields === true
-      ? admitManaged(modules, request, object, current)
-      : admitMutating(modules, request, object, current, bytes);
-  if (admitted !== undefined) await admitted;
+  const object = await decode(current);
+  const admit = setsManagedFields === true ? admitManaged : admitMutating;
+  await admit(modules, request, object, current);
   dropDuplicateOwners(object, request, 'admission');
   return object;
 }
@@ -147,7 +126,7 @@ async function createMissing(
   decode: DecodeStep,
   options: UpdateOptions,
 ): Promise<WriteResult> {
-  const object = await propose(modules, request, decode, undefined, options.bytes ?? 0, options);
+  const object = await propose(modules, request, decode, undefined, options);
   parsedVersion(object);
   if (!request.dryRun) delete object.metadata.resourceVersion;
   await options.authorizeCreate?.();
@@ -199,9 +178,10 @@ async function replace(
     readonly old: DeepReadonly<KubeObject>;
   },
   object: KubeObject,
-  { isApply, bytes: size = 0 }: UpdateOptions,
+  { isApply }: UpdateOptions,
 ): Promise<WriteResult> {
-  const { definition } = request;
+  const { definition, work } = request;
+  const size = work.bytes;
   const { cache, reader } = modules;
   const { key, existing, old } = replaced;
   const { revision } = existing;
@@ -213,23 +193,18 @@ async function replace(
     const shown = await dryRunResult(reader, request, object);
     return { object: shown, bytes: undefined, revision, size, created: false, unchanged: true };
   }
-  const converted = reader.isStoredVersion(definition)
-    ? object
-    : await reader.toStored(definition, object, request.signal);
+  const converted = reader.isStoredVersion(definition) ? object : await reader.toStored(definition, object, work);
   const stored = request.storedFields?.applyTo(converted) ?? converted;
   // Without a change there is no write: same resourceVersion, no event. Compared as values, because the order of keys is no
   // change. Bytes in another storage version differ in apiVersion, so they are rewritten, as are bytes that were encrypted with
   // another than the first key.
-  const isSame = await inTimeSlices(isUnchanged(stored, replaced.current), size, request);
+  const isSame = await isUnchanged(stored, replaced.current, work);
   if (isSame && (await cache.isStale?.(key)) !== true) {
     const bytes = reader.servableBytes(definition, existing);
     return { object: old, bytes, revision, size: existing.value.length, created: false, unchanged: true };
   }
-  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, size, request);
-  await yieldIfSliceExceeded(size, request);
-  const conformance = isLarge(size)
-    ? await inTimeSlices(reader.announcedConformance(definition, stored), size, request)
-    : undefined;
+  const bytes = await storedBytes(stored, modules.maxObjectBytes, isApply, work);
+  const conformance = await reader.announcedConformance(definition, stored, work);
   const { ttlSeconds } = strategyOf(request);
   const written = await modules.decoded.announce(
     key,
@@ -248,7 +223,8 @@ async function replace(
  * Whether an object equals the stored one. Times in managedFields alone are not a change: then those of the stored object
  * are restored in place.
  */
-function* isUnchanged(object: KubeObject, old: DeepReadonly<KubeObject>): Generator<void, boolean> {
+async function isUnchanged(object: KubeObject, old: DeepReadonly<KubeObject>, work: RequestWork): Promise<boolean> {
+  await work.pause();
   const before = old.metadata.managedFields as JsonObject[] | undefined;
   const now = object.metadata.managedFields as JsonObject[] | undefined;
   if (before === undefined || now === undefined || before === now || before.length !== now.length)
@@ -258,7 +234,7 @@ function* isUnchanged(object: KubeObject, old: DeepReadonly<KubeObject>): Genera
   const { managedFields: _, ...metadata } = object.metadata;
   const { managedFields: __, ...oldMetadata } = old.metadata as KubeObject['metadata'];
   const rest = asJson({ ...object, metadata });
-  yield;
+  await work.pause();
   if (!deepEqual(rest, asJson({ ...(old as KubeObject), metadata: oldMetadata }))) return false;
   object.metadata.managedFields = before;
   return true;

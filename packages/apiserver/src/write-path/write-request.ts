@@ -1,5 +1,6 @@
 import type { DeepReadonly, LogicalClusterName, UserInfo } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import type { StoredFields } from './stored-fields.ts';
 
 /** One create, update, patch, apply or delete, after the handler chain. */
@@ -24,6 +25,8 @@ export interface WriteRequest {
   storedFields?: StoredFields | undefined;
   /** Aborts when the client disconnects or the deadline expires; conflicts are not retried afterwards. */
   readonly signal: AbortSignal;
+  /** The work for this write. */
+  readonly work: RequestWork;
   /** Adds a `Warning` header. */
   warn(text: string): void;
   /** Adds an audit annotation; `Request`: only at audit level Request and above. Absent without auditing. */

@@ -1,6 +1,5 @@
 import { type DeepReadonly, type JsonObject, type KubeObject, asJson, deepCopy } from '@multiplane/apimachinery';
 import type { ObjectReader } from '../registry/store/object-reader.ts';
-import { pause } from '../time-slices.ts';
 import type { WriteRequest } from './write-request.ts';
 
 /** What one attempt of {@link guaranteedUpdate} returns. */
@@ -74,10 +73,10 @@ async function convertedResult(
   stored: KubeObject,
   written: Pick<WriteResult, 'revision' | 'size' | 'created'>,
 ): Promise<WriteResult> {
-  const { definition, signal } = request;
-  await pause(request);
+  const { definition, work } = request;
+  await work.pause();
   const copy = deepCopy<JsonObject>(asJson(stored));
-  const shown = await reader.toShown(definition, copy as unknown as KubeObject, signal);
+  const shown = await reader.toShown(definition, copy as unknown as KubeObject, work);
   return new StoredWriteResult(shown, undefined, written);
 }
 
@@ -87,8 +86,8 @@ export async function dryRunResult(
   request: WriteRequest,
   object: KubeObject,
 ): Promise<KubeObject> {
-  const { definition, signal } = request;
+  const { definition, work } = request;
   if (reader.isStoredVersion(definition)) return object;
-  const stored = await reader.toStored(definition, object, signal);
-  return stored === object ? object : reader.toShown(definition, stored, signal);
+  const stored = await reader.toStored(definition, object, work);
+  return stored === object ? object : reader.toShown(definition, stored, work);
 }

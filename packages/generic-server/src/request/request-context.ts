@@ -1,4 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { FlowTicket } from '../flow-control/flow-ticket.ts';
 import type { Precondition } from '../lifecycle/precondition.ts';
@@ -28,6 +29,8 @@ export interface RequestContext {
   readonly ticket?: FlowTicket | undefined;
   /** Aborts when the client disconnects, the deadline is exceeded (not for watches), the server stops or a precondition ends. */
   readonly signal: AbortSignal;
+  /** The work for this request; the stages of its endpoint share it. */
+  readonly work: RequestWork;
   /** To be called once a watch has sent its initial events and is subscribed: it then occupies no seat any more. */
   readonly watchInitialized?: (() => void) | undefined;
   /** Adds a `Warning` header to the response, also to an error. */

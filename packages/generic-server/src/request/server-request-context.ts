@@ -1,4 +1,5 @@
 import type { UserInfo } from '@multiplane/apimachinery';
+import { RequestWork } from '@multiplane/component-base';
 import type { AuditTrail } from '../audit/audit-trail.ts';
 import type { FlowClass, FlowTicket } from '../flow-control/flow-ticket.ts';
 import type { Precondition } from '../lifecycle/precondition.ts';
@@ -49,6 +50,7 @@ export class ServerRequestContext implements RequestContext {
   /** The resource of the request; undefined before routing. */
   definition: ServedResource | undefined;
   #warnings: WarningRecorder | undefined;
+  #work: RequestWork | undefined;
   #controller: AbortController | undefined;
   #cancelled: Error | undefined;
   #finishCallback: (() => void) | undefined;
@@ -84,6 +86,10 @@ export class ServerRequestContext implements RequestContext {
       }
     }
     return this.#controller.signal;
+  }
+
+  get work(): RequestWork {
+    return (this.#work ??= new RequestWork({ flow: this.info.cluster, signal: () => this.signal }));
   }
 
   /** Aborts {@link signal} with `reason`. */

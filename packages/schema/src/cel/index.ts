@@ -27,7 +27,7 @@ export { compileRules } from './rule-validator.ts';
 export { isLongExpression } from './long-expression.ts';
 export { validateDefinitionRules } from './definition-rules.ts';
 export { schemaType, type SchemaType } from './schema-type.ts';
-export { plainValue, plainValueIncrementally, valueOf } from './schema-value.ts';
+export { plainValue, valueOf } from './schema-value.ts';
 export { typeText, type CelType } from './types.ts';
 export * as celTypes from './types.ts';
 export * from './values.ts';

@@ -86,42 +86,6 @@ export function plainValue(json: Json): CelValue {
   return CelMap.of(Object.keys(object).map((key) => [key, plainValue(object[key] as Json)]));
 }
 
-/** Members per pass of {@link plainValueIncrementally}. */
-const membersPerPass = 4_096;
-
-/** {@link plainValue} in passes. The value must not be used before the generator has ended. */
-export function* plainValueIncrementally(json: Json): Generator<void, CelValue> {
-  const pending: ([source: readonly Json[], target: CelValue[]] | [source: JsonObject, target: CelMap])[] = [];
-  const begin = (member: Json): CelValue => {
-    if (typeof member !== 'object' || member === null) return plainValue(member);
-    if (Array.isArray(member)) {
-      const list: CelValue[] = [];
-      pending.push([member, list]);
-      return list;
-    }
-    const map = new CelMap();
-    pending.push([member, map]);
-    return map;
-  };
-  const value = begin(json);
-  let members = 0;
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    const [source, target] = next;
-    if (target instanceof CelMap) {
-      for (const key of Object.keys(source)) {
-        target.insert(key, begin((source as JsonObject)[key] as Json));
-        if (++members % membersPerPass === 0) yield;
-      }
-      continue;
-    }
-    for (const item of source as readonly Json[]) {
-      target.push(begin(item));
-      if (++members % membersPerPass === 0) yield;
-    }
-  }
-  return value;
-}
-
 function listOf(json: readonly Json[], schema: SchemaType): CelValue {
   const item = schema.item as SchemaType;
   const type = getOwn(schema.schema, 'x-kubernetes-list-type');

@@ -11,6 +11,7 @@ import {
   TypedValueError,
   validateTyped,
 } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import { CelError, checkObjectTypeName, jsonOfValue, type CelValue } from '@multiplane/schema';
 import { atomicPaths } from './atomic-paths.ts';
 
@@ -21,13 +22,14 @@ export class MutationError extends Error {
 
 /**
  * Merges an apply configuration into an object: maps field by field, keyed lists item by item. Atomic lists, maps and
- * structs are rejected. Yields between its passes. Throws {@link MutationError}.
+ * structs are rejected. Throws {@link MutationError}.
  */
-export function* withConfiguration(
+export async function withConfiguration(
   object: DeepReadonly<JsonObject>,
   value: CelValue,
   schema: TypedSchema,
-): Generator<void, JsonObject> {
+  work: RequestWork,
+): Promise<JsonObject> {
   let config: Json;
   try {
     config = jsonOfValue(value, { onStruct: checkObjectTypeName, as: 'configuration' });
@@ -35,7 +37,7 @@ export function* withConfiguration(
     if (!(error instanceof CelError)) throw error;
     throw new MutationError(`type mismatch: ${error.message}`, { cause: error });
   }
-  yield;
+  await work.pause();
   if (!isJsonObject(config)) throw new MutationError('invalid return type: it is not an object');
   // The configuration has the object's apiVersion and kind even if it sets none.
   const configuration: JsonObject = { ...config };
@@ -45,14 +47,14 @@ export function* withConfiguration(
   try {
     const elements = new ListElements();
     validateTyped(configuration, schema, elements);
-    yield;
+    await work.pause();
     const atomics = atomicPaths(configuration, schema);
-    yield;
+    await work.pause();
     if (atomics.length > 0)
       throw new MutationError(
         `error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: ${atomics.join(', ')}`,
       );
-    return yield* mergeIncrementally(object, configuration, schema, elements);
+    return await work.run(mergeIncrementally(object, configuration, schema, elements));
   } catch (error) {
     if (error instanceof ListItemError || isStatusError(error))
       throw new MutationError(`error applying patch: ${error.message}`, { cause: error });

@@ -14,8 +14,8 @@ import {
   isStatusError,
 } from '@multiplane/apimachinery';
 import type { MutationExpression, ResourceDefinition } from '@multiplane/apis';
+import { RequestWork } from '@multiplane/component-base';
 import { CelError, jsonPatchOfValue, type CelValue } from '@multiplane/schema';
-import { whileTimeLasts } from '../../time-slices.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
 import { checkScale, kindOfRequest, RequestObjects, scaleOfRequest, type RequestKind } from '../request-objects.ts';
@@ -25,7 +25,7 @@ import { PolicyDispatcher, type PolicyInvocation, type PolicyModules } from './p
 
 export interface MutatingPolicyModules extends PolicyModules {
   /** Conforms a changed object to the schema of its kind, in passes; returns the paths of unknown fields. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, readonly string[]>;
+  readonly conform: (document: JsonObject, kind: RequestKind, work: RequestWork) => Promise<readonly string[]>;
 }
 
 /**
@@ -59,7 +59,7 @@ export class MutatingPolicies implements AdmissionPlugin {
   ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
-    await reinvocations.startRound(round, attributes.object, attributes);
+    await reinvocations.startRound(attributes, round);
     const failures: Failure[] = [];
     let mutated = false;
     // All are found before one changes the object: labels that it adds select no further policy in this round.
@@ -89,7 +89,7 @@ export class MutatingPolicies implements AdmissionPlugin {
     }
     // The policies that changed the object are reinvoked as well, by their own change.
     if (mutated) reinvocations.onObjectChanged(round);
-    await reinvocations.endRound(round, attributes.object, attributes);
+    await reinvocations.endRound(attributes, round);
     if (failures.length > 0) throw denial(attributes, failures);
   }
 
@@ -121,58 +121,56 @@ export class MutatingPolicies implements AdmissionPlugin {
     { attributes, objects }: { readonly attributes: AdmissionAttributes; readonly objects: RequestObjects },
   ): Promise<boolean | string> {
     const before = asJson((await objects.object(definition)) as KubeObject);
-    const steps = this.#mutated(mutation, value, before, {
+    const document = await this.#mutated(mutation, value, before, {
       kind: kindOfRequest(attributes, definition),
       isScale: scaleOfRequest(attributes, definition) !== undefined,
+      work: attributes.work ?? new RequestWork(),
     });
-    // A policy may have many mutations, and the object may have 100,000 members.
-    const document = await whileTimeLasts(steps, attributes);
     if (document === undefined || typeof document === 'string') return document ?? false;
     await objects.replace(definition, document as unknown as KubeObject);
     return true;
   }
 
-  /** The changed object, an error, or undefined if nothing changes; in passes that are linear in the size of the object. */
-  *#mutated(
+  /** The changed object, an error, or undefined if nothing changes. */
+  async #mutated(
     { type }: MutationExpression,
     value: CelValue,
     before: JsonObject,
-    { kind, isScale }: { readonly kind: RequestKind; readonly isScale: boolean },
-  ): Generator<void, JsonObject | string | undefined> {
+    { kind, isScale, work }: { readonly kind: RequestKind; readonly isScale: boolean; readonly work: RequestWork },
+  ): Promise<JsonObject | string | undefined> {
     let after: Json | undefined;
     try {
       after =
         type === 'ApplyConfiguration'
-          ? yield* withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed)
-          : yield* applyPatch(before, value);
+          ? await withConfiguration(before, value, isScale ? deducedSchema : kind.schema.typed, work)
+          : await applyPatch(before, value, work);
     } catch (error) {
       if (!(error instanceof MutationError)) throw error;
       return error.message;
     }
     if (after === undefined) return undefined;
     if (!isJsonObject(after)) return 'the patched document is not an object';
-    yield;
+    await work.pause();
     const document = deepCopy(after);
-    yield;
+    await work.pause();
     try {
       if (isScale) checkScale(document);
-      const unknown = isScale ? [] : yield* this.#modules.conform(document, kind);
+      const unknown = isScale ? [] : await this.#modules.conform(document, kind, work);
       if (unknown.length > 0)
         return `strict decoding error: ${unknown.map((path) => `unknown field ${JSON.stringify(path)}`).join(', ')}`;
     } catch (error) {
       return errorText(error);
     }
-    yield;
+    await work.pause();
     return deepEqual(before, document) ? undefined : document;
   }
 }
 
 /** Applies a JSON patch; undefined if a `test` operation failed, which discards the whole patch. */
-function* applyPatch(before: JsonObject, value: CelValue): Generator<void, Json | undefined> {
+async function applyPatch(before: JsonObject, value: CelValue, work: RequestWork): Promise<Json | undefined> {
   try {
     const patch = jsonPatchOfValue(value);
-    yield;
-    return yield* applyJsonPatch(before, patch);
+    return await work.run(applyJsonPatch(before, patch));
   } catch (error) {
     if (isStatusError(error)) {
       // The cause describes the invalid patch.

@@ -13,8 +13,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
-import { pause, whileTimeLasts } from '../../time-slices.ts';
-import { noteGrown } from '../../registry/grown-objects.ts';
+import { RequestWork } from '@multiplane/component-base';
 import type { ReviewResponse } from './admission-review.ts';
 import type { ReinvocationContext } from '../reinvocation-context.ts';
 import { PluginReinvocations } from '../plugin-reinvocations.ts';
@@ -59,7 +58,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
   ): Promise<void> {
     const objects = new RequestObjects(attributes, this.#modules);
     const reinvocations = round.pluginState(this.name, () => new PluginReinvocations());
-    await reinvocations.startRound(round, attributes.object, attributes);
+    await reinvocations.startRound(attributes, round);
     for (const [index, hook] of hooks.entries()) {
       if (!reinvocations.shouldInvoke(round, hook.key)) continue;
       const invocation = await this.#dispatch.select(hook, index, attributes, objects);
@@ -70,7 +69,7 @@ export class MutatingWebhooks implements AdmissionPlugin {
       if (changed) reinvocations.onObjectChanged(round);
       if (hook.isReinvocable) reinvocations.allowReinvocation(hook.key);
     }
-    await reinvocations.endRound(round, attributes.object, attributes);
+    await reinvocations.endRound(attributes, round);
   }
 
   /** Applies the patch; returns whether it changed the object. */
@@ -90,10 +89,11 @@ export class MutatingWebhooks implements AdmissionPlugin {
         ),
       );
     }
+    const { work = new RequestWork() } = attributes;
     const before = asJson(object as KubeObject);
     let after: Json;
     try {
-      after = await whileTimeLasts(this.#patched(before, patch, attributes, definition), attributes);
+      after = await this.#patched(before, patch, attributes, definition, work);
     } catch (error) {
       // The cause describes the invalid patch.
       const why = isStatusError(error) && error.cause !== undefined ? error.cause : error;
@@ -104,31 +104,30 @@ export class MutatingWebhooks implements AdmissionPlugin {
       const applied = { configuration, webhook, patch: patch as Json[], patchType: 'JSONPatch' };
       attributes.annotate(
         `patch.webhook.admission.k8s.io/round_${round.round}_index_${index}`,
-        await whileTimeLasts(encodeJsonIncrementally(applied), attributes),
+        await work.run(encodeJsonIncrementally(applied)),
         'Request',
       );
     }
-    await pause(attributes);
+    await work.pause();
     if (deepEqual(before, after)) return false;
     await objects.replace(definition, after as unknown as KubeObject);
-    if (attributes.object !== undefined) noteGrown(attributes.object, patchBytes);
+    work.grow(patchBytes);
     return true;
   }
 
-  /** The patched object, in passes. */
-  *#patched(
+  async #patched(
     before: JsonObject,
     patch: readonly Json[],
     attributes: AdmissionAttributes,
     definition: ResourceDefinition,
-  ): Generator<void, JsonObject> {
-    const after = yield* applyJsonPatch(before, patch as Json[]);
+    work: RequestWork,
+  ): Promise<JsonObject> {
+    const after = await work.run(applyJsonPatch(before, patch as Json[]));
     if (!isJsonObject(after)) throw new TypeError('the patched document is not an object');
-    yield;
+    await work.pause();
     if (scaleOfRequest(attributes, definition) === undefined)
-      yield* this.#modules.conform(after, kindOfRequest(attributes, definition));
+      await this.#modules.conform(after, kindOfRequest(attributes, definition), work);
     else checkScale(after);
-    yield;
     return after;
   }
 }

@@ -8,6 +8,7 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import { loopbackUser } from '../../loopback/loopback-user.ts';
 import type { ObjectReader } from '../../registry/store/object-reader.ts';
 import { AdmissionEvaluation, conditionsBudget, type EvaluationModules } from '../admission-evaluation.ts';
@@ -40,7 +41,7 @@ export interface WebhookModules extends EvaluationModules {
   readonly internalCallLimiter: InternalCallLimiter;
   readonly reader: ObjectReader;
   /** Conforms a patched object to the schema of its kind; throws if it is invalid. */
-  readonly conform: (document: JsonObject, kind: RequestKind) => Generator<void, unknown>;
+  readonly conform: (document: JsonObject, kind: RequestKind, work: RequestWork) => Promise<unknown>;
 }
 
 /** A webhook to call for a write, and the version in which it sees the objects. */

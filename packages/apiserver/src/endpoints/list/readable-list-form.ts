@@ -10,7 +10,7 @@ import { encodeObject, type RequestContext } from '@multiplane/generic-server';
 import type { CacheEntry } from '@multiplane/storage';
 import { encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { itemOffset } from '../../registry/codec/stored-layout.ts';
-import { inTimeSlices, whileTimeLasts } from '../../time-slices.ts';
+import { whileTimeLasts } from '../../time-slices.ts';
 import type { ChunkedBody } from '../response/chunked-body.ts';
 import { inWireOrder } from '../response/object-response.ts';
 import {
@@ -84,7 +84,7 @@ export function readableForm(list: ListResponse, plain: ListForm): ListForm {
 
 /** Writes a large item, of which these are the bytes in the list as JSON. */
 async function writeLargeYaml(context: RequestContext, body: ChunkedBody, json: Buffer | string): Promise<void> {
-  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
+  const { value } = await whileTimeLasts(parseJsonIncrementally(json, false), context);
   body.pushString(await whileTimeLasts(encodeYamlIncrementally([value]), context));
 }
 

@@ -12,7 +12,7 @@ import type { ResourceDefinition } from '@multiplane/apis';
 import { encodeObject, type Negotiated, type RequestContext, writeBytes } from '@multiplane/generic-server';
 import { encodeForWire, encodeForWireIncrementally } from '../../registry/codec/object-codec.ts';
 import { spliced } from '../../registry/codec/stored-layout.ts';
-import { inTimeSlices, isLarge, whileTimeLasts, yieldIfSliceExceeded, withoutPasses } from '../../time-slices.ts';
+import { isLarge, withoutPasses } from '../../time-slices.ts';
 import { internalPackage } from '../../write-path/decoding/expected-kind.ts';
 import { ChunkedBody } from './chunked-body.ts';
 import { protobufIncrementally, protobufObject } from './protobuf-response.ts';
@@ -114,20 +114,21 @@ async function respondLarge(
 ): Promise<void> {
   const { bytes, revision, size } = outgoing;
   const { transform } = negotiated;
+  context.work.grow(size);
   if (bytes !== undefined && transform === undefined && isReadable(negotiated)) {
     await writeLargeText(context, response.status, spliced(bytes, revision, '', ''), negotiated);
     return;
   }
   const loading = outgoing.load?.();
   if (loading !== undefined) await loading;
-  await yieldIfSliceExceeded(size, context);
+  await context.work.pause();
   if (transform === undefined) {
     await writeLargeTyped(context, response.status, outgoing.object(), negotiated, size);
     return;
   }
   if (negotiated.encoding === 'protobuf') {
-    const body = await whileTimeLasts(protobufIncrementally(outgoing.object(), transform, size), context);
-    await yieldIfSliceExceeded(size, context);
+    const body = await context.work.run(protobufIncrementally(outgoing.object(), transform, size));
+    await context.work.pause();
     writeBytes(context, response.status, negotiated.mediaType, body);
     return;
   }
@@ -146,7 +147,7 @@ async function respondLarge(
       : stored !== undefined && copiesMetadata(definition, transform)
         ? withoutPasses(storedPartialObject(stored, transform))
         : partialObjectIncrementally(outgoing.object(), transform);
-  await writeLargeText(context, response.status, await whileTimeLasts(steps, context), negotiated);
+  await writeLargeText(context, response.status, await context.work.run(steps), negotiated);
 }
 
 /** Writes the JSON of a large object in the negotiated form. */
@@ -158,7 +159,7 @@ async function writeLargeText(
 ): Promise<void> {
   if (negotiated.encoding === 'yaml') return respondYaml(context, negotiated, status, json);
   if (negotiated.pretty) return respondIndented(context, negotiated, status, json.toString());
-  await yieldIfSliceExceeded(json.length, context);
+  await context.work.pause();
   writeBytes(context, status, negotiated.mediaType, `${json.toString()}\n`);
 }
 
@@ -169,10 +170,10 @@ async function respondYaml(
   status: number,
   json: Buffer | string,
 ): Promise<void> {
-  const { value } = await inTimeSlices(parseJsonIncrementally(json, false), json.length, context);
-  await yieldIfSliceExceeded(json.length, context);
-  const text = await whileTimeLasts(encodeYamlIncrementally(value), context);
-  await yieldIfSliceExceeded(json.length, context);
+  const { value } = await context.work.run(parseJsonIncrementally(json, false));
+  await context.work.pause();
+  const text = await context.work.run(encodeYamlIncrementally(value));
+  await context.work.pause();
   writeBytes(context, status, negotiated.mediaType, text);
 }
 
@@ -239,13 +240,14 @@ export async function writeLargeTyped(
   negotiated: Negotiated,
   bytes: number,
 ): Promise<void> {
-  await yieldIfSliceExceeded(bytes, context);
+  context.work.grow(bytes);
+  await context.work.pause();
   if (negotiated.encoding === 'protobuf') {
-    const body = await whileTimeLasts(protobufIncrementally(object, undefined, bytes), context);
+    const body = await context.work.run(protobufIncrementally(object, undefined, bytes));
     writeBytes(context, status, negotiated.mediaType, body);
     return;
   }
-  const json = await whileTimeLasts(encodeForWireIncrementally(object as KubeObject), context);
+  const json = await context.work.run(encodeForWireIncrementally(object as KubeObject));
   await writeLargeText(context, status, json, negotiated);
 }
 

@@ -73,13 +73,13 @@ export async function patchScaleEndpoint(
   const patch = await preparePatch(type, body, {
     validation: options.fieldValidation,
     meta: undefined,
-    request: context,
+    work: context.work,
   });
   const write = new HttpWriteRequest(request, options.dryRun, optionsObject('PatchOptions', options));
   let validation: FieldValidation = options.fieldValidation;
   await writeScale(modules, write, request, part, negotiated, async (current, live, fields) => {
-    const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context, request: context };
-    const scale = await applyPatch(target, patch, updatableScaleOf(part, current), body.length);
+    const target = { decoder: modules.decoder, expected: scaleKind, validation, warnings: context, work: context.work };
+    const scale = await applyPatch(target, patch, updatableScaleOf(part, current));
     if (validation === 'Warn') validation = 'Ignore';
     checkNamespace(request, scale);
     checkName(request, scale);

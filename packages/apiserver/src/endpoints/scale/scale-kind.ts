@@ -33,12 +33,8 @@ export const scaleKind: ExpectedKind = {
       }
       return undefined;
     },
-    *decodeIncrementally(object) {
-      yield;
-      return this.decodeTyped(object);
-    },
     // Scale has no strategic merge patch.
-    *convertIncrementally() {},
+    convertTyped: () => undefined,
     prune(object) {
       const unknownFields: string[] = [];
       for (const key of Object.keys(object)) {

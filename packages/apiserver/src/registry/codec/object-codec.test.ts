@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { maxJsonValues, runToCompletion, type KubeObject } from '@multiplane/apimachinery';
+import type { KubeObject } from '@multiplane/apimachinery';
 import { metadataEnd, parseMetadata, scanMetadata, topLevelMember, topLevelMembers } from './metadata-scanner.ts';
-import { encodeForStorage, encodeForWire, encodeIncrementally, encodeWithoutExcess } from './object-codec.ts';
+import { encodeForStorage, encodeForWire } from './object-codec.ts';
 import { identityOf, itemOffset, spliced, withRevision } from './stored-layout.ts';
 import { pushListItem } from './list-item.ts';
 
@@ -57,44 +57,6 @@ describe('stored bytes', () => {
     expect(() => encodeForStorage(object({}, { data: 'x'.repeat(200) }), 100)).toThrow(
       'etcdserver: request is too large',
     );
-  });
-
-  test('have at most as many values as a body, without managedFields if need be', () => {
-    const many = { list: Array.from({ length: maxJsonValues - 20 }, () => 0) };
-    const managedFields = [
-      { manager: 'm', fieldsV1: Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f:${i}`, {}])) },
-    ];
-    expect(encodeForStorage(object({}, many)).length).toBeGreaterThan(0);
-    const whole = (): KubeObject => object({ managedFields }, many);
-    const tooLarge = expect.objectContaining({
-      code: 413,
-      message: expect.stringContaining('more than 210000 values'),
-    });
-    expect(() => encodeForStorage(whole())).toThrow(tooLarge);
-    expect(encodeWithoutExcess(whole())).toEqual(encodeForStorage(object({}, many)));
-    expect(runToCompletion(encodeIncrementally(whole(), false))).toEqual(encodeForStorage(object({}, many)));
-    expect(() => runToCompletion(encodeIncrementally(whole(), true))).toThrow(tooLarge);
-    const more = object({}, { list: [...many.list, ...many.list] });
-    expect(() => encodeWithoutExcess(more)).toThrow(tooLarge);
-  });
-
-  test('are equal when encoded in time slices, also if managedFields are dropped', () => {
-    const managedFields = [{ manager: 'm', fieldsV1: { 'f:data': { 'f:a': {} } } }];
-    const whole = (): KubeObject => object({ labels: { b: '2', a: '1' }, managedFields }, { data: { a: 'x' }, b: 1 });
-    const bare = encodeForStorage(object({ labels: { b: '2', a: '1' } }, { data: { a: 'x' }, b: 1 }));
-    expect(runToCompletion(encodeIncrementally(whole(), false))).toEqual(encodeWithoutExcess(whole()));
-    expect(runToCompletion(encodeIncrementally(whole(), true))).toEqual(encodeForStorage(whole()));
-    expect(runToCompletion(encodeIncrementally(object({}), true))).toEqual(encodeForStorage(object({})));
-    const stored = whole();
-    expect(runToCompletion(encodeIncrementally(stored, false, bare.length))).toEqual(bare);
-    expect(stored.metadata.managedFields).toBeUndefined();
-    for (const [keepsManagement, maxBytes] of [
-      [true, bare.length],
-      [false, bare.length - 1],
-    ] as const)
-      expect(() => runToCompletion(encodeIncrementally(whole(), keepsManagement, maxBytes))).toThrow(
-        'request is too large',
-      );
   });
 
   test('of objects that were never stored contain the resourceVersion if there is one', () => {

@@ -7,7 +7,6 @@ import {
   encodeJsonIncrementally,
   encodeMembersIncrementally,
   hasMoreValues,
-  isStatusError,
   maxJsonValues,
   setOwn,
   statusErrors,
@@ -46,56 +45,6 @@ function checkIdentity(metadata: ObjectMeta): void {
   if (metadata.uid === undefined || metadata.creationTimestamp === undefined) {
     throw new TypeError('an object needs its uid and creationTimestamp before it is encoded');
   }
-}
-
-/**
- * {@link encodeForStorage}, but an object that is too large only because of its managedFields is stored without them: the
- * write is worth more than the ownership. Removes them in place.
- */
-export function encodeWithoutExcess(object: KubeObject, maxBytes = maxStoredBytes): Buffer {
-  try {
-    return encodeForStorage(object, maxBytes);
-  } catch (error) {
-    const isTooLarge = error instanceof ValueTooLargeError || isStatusError(error, 'RequestEntityTooLarge');
-    if (!isTooLarge || object.metadata.managedFields === undefined) throw error;
-    delete object.metadata.managedFields;
-    return encodeForStorage(object, maxBytes);
-  }
-}
-
-/**
- * {@link encodeForStorage} (`keepsManagement`) or {@link encodeWithoutExcess} of a large object, as a generator that encodes
- * each part once and yields in between.
- */
-export function* encodeIncrementally(
-  object: KubeObject,
-  keepsManagement: boolean,
-  maxBytes = maxStoredBytes,
-): Generator<void, Buffer> {
-  checkIdentity(object.metadata);
-  const { managedFields, ...metadata } = object.metadata;
-  const encoded = yield* encodeMetadataIncrementally(metadata, undefined);
-  const head = `${encodeHead(object)},"metadata":${encoded.slice(0, -1)}`;
-  const json = asJson(object);
-  const members = yield* encodeMembersIncrementally(
-    json,
-    Object.keys(json).filter((key) => !isHead(key)),
-  );
-  const rest = members === '' ? '}' : `},${members}`;
-  const management =
-    managedFields === undefined || managedFields.length === 0
-      ? ''
-      : `,"managedFields":${yield* encodeJsonIncrementally(managedFields)}`;
-  yield;
-  let bytes = Buffer.from(`${head}${management}${rest}}`);
-  let problem = sizeProblem(bytes, object, maxBytes);
-  if (problem !== undefined && management !== '' && !keepsManagement) {
-    delete object.metadata.managedFields;
-    bytes = Buffer.from(`${head}${rest}}`);
-    problem = sizeProblem(bytes, object, maxBytes);
-  }
-  if (problem !== undefined) throw problem;
-  return bytes;
 }
 
 /** Encodes an object for a client: with resourceVersion if it has one, and without the requirements of stored objects. */

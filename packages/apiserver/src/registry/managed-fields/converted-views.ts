@@ -9,7 +9,7 @@ import {
   encodeJson,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
-import { pause } from '../../time-slices.ts';
+import type { RequestWork } from '@multiplane/component-base';
 import type { ObjectConversions } from '../conversion/object-conversions.ts';
 
 /** Thrown by {@link ConvertedViews.convert} for a conversion that the webhook has not been asked for yet. */
@@ -31,6 +31,7 @@ export interface ConvertedViewsModules {
   readonly conversions: Pick<ObjectConversions, 'ofObject'>;
   readonly versionOf: (apiVersion: string) => Pick<ResourceDefinition, 'schema'> | undefined;
   readonly signal: AbortSignal;
+  readonly work: RequestWork;
 }
 
 /**
@@ -68,9 +69,9 @@ export class ConvertedViews implements VersionedViews {
         return await compute();
       } catch (error) {
         if (!(error instanceof ConversionNeeded)) throw error;
-        const { conversion, conversions, versionOf, signal } = this.#modules;
+        const { conversion, conversions, versionOf, signal, work } = this.#modules;
         const sent = asJson(error.object as KubeObject);
-        await pause({ signal });
+        await work.pause();
         const copy = deepCopy<JsonObject>(sent);
         const converted = await conversions.ofObject(conversion, copy as unknown as KubeObject, error.desired, signal);
         versionOf(error.desired)?.schema.prune(asJson(converted));

@@ -8,6 +8,6 @@ export type FieldManagerKind = Pick<
 > & { readonly schema: Pick<ResourceDefinition['schema'], 'typed' | 'emptyObject'> };
 
 /** What the field manager needs to know about a write. */
-export type FieldManagerRequest = Pick<WriteRequest, 'cluster' | 'subresource' | 'fieldManager' | 'signal'> & {
+export type FieldManagerRequest = Pick<WriteRequest, 'cluster' | 'subresource' | 'fieldManager' | 'signal' | 'work'> & {
   readonly definition: FieldManagerKind;
 };

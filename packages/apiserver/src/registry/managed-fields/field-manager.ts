@@ -26,7 +26,6 @@ import {
   deepEqual,
   emptyManaged,
   encodeIncrementally,
-  encodeManagedFields,
   encodeManagedFieldsIncrementally,
   isStatusError,
   isManagedFieldsReset,
@@ -34,14 +33,13 @@ import {
   statusErrors,
   typedProblem,
   updateOwnership,
-  validateIncrementally,
+  validateTyped,
 } from '@multiplane/apimachinery';
-import type { Clock } from '@multiplane/component-base';
+import type { Clock, RequestWork } from '@multiplane/component-base';
 import { ValueTooLargeError } from '@multiplane/storage';
 import type { FieldManagerRequest } from './field-manager-request.ts';
 import { checkConfiguration, existingFieldsFailure, typedFailure } from './check-configuration.ts';
 import { managedView, withoutClusterAnnotation, withoutManagement } from './managed-view.ts';
-import { yieldIfSliceExceeded, inTimeSlices, isLarge, pause, whileTimeLasts } from '../../time-slices.ts';
 import { conflictsBeyond, kubectlManager, refreshLastApplied, takenOverFromLastApplied } from './last-applied.ts';
 import { InitialManagedFields } from './initial-managed-fields.ts';
 import { MetadataTimes } from '../codec/metadata-time.ts';
@@ -85,67 +83,37 @@ export class FieldManager {
     this.#versions = new VersionConverter(modules);
   }
 
-  /**
-   * Sets `managedFields` of an object that is going to replace `live` (undefined: it is new). In place. Returns undefined
-   * if that needed no asynchronous step. `bytes`: about the size of the object; 0 if it is not large.
-   */
-  update(
+  /** Sets `managedFields` of an object that is going to replace `live` (undefined: it is new). In place. */
+  async update(
     write: FieldManagerRequest,
     live: DeepReadonly<KubeObject> | undefined,
     object: KubeObject,
-    bytes = 0,
-  ): Promise<void> | undefined {
-    if (isLarge(bytes)) return this.#updateLarge(write, live, object, bytes);
-    const { managedFields: sent } = object.metadata;
-    return this.#update(
-      write,
-      live,
-      object,
-      liveOrSent(write.subresource !== '', live?.metadata.managedFields, sent),
-      0,
-    );
-  }
-
-  /** Compares and decodes the entries in time slices: they may be larger than the rest of the object. */
-  async #updateLarge(
-    write: FieldManagerRequest,
-    live: DeepReadonly<KubeObject> | undefined,
-    object: KubeObject,
-    bytes: number,
   ): Promise<void> {
-    const known = live?.metadata.managedFields;
-    const { managedFields: sent } = object.metadata;
-    await pause(write);
-    const isSame = deepEqual(sent, known);
-    for (const entries of isSame ? [known] : [known, sent]) {
-      try {
-        await whileTimeLasts(decodeManagedFieldsIncrementally(entries), write);
-      } catch {
-        // Invalid, or the request was aborted, which the next step finds.
-      }
-    }
-    const managed = liveOrSent(write.subresource !== '', known, sent, () => isSame);
-    await this.#update(write, live, object, managed, bytes);
+    const { metadata } = object;
+    const managed = await this.#liveOrSent(write, live?.metadata.managedFields, metadata.managedFields);
+    if (metadata.managedFields !== undefined) delete metadata.managedFields;
+    if (managed.managers.size > 0) return this.#ownUpdated(write, live, object, managed);
+    // An object without managedFields stays without until its first apply.
+    if (live !== undefined) return;
+    if (write.work.isLarge) await this.#ownUpdated(write, live, object, managed);
+    else this.#initial.set(write, object);
   }
 
-  #update(
-    write: FieldManagerRequest,
-    live: DeepReadonly<KubeObject> | undefined,
-    object: KubeObject,
-    managed: Managed,
-    bytes: number,
-  ): Promise<void> | undefined {
-    const { metadata } = object;
-    if (metadata.managedFields !== undefined) delete metadata.managedFields;
-    if (managed.managers.size === 0) {
-      // An object without managedFields stays without until its first apply.
-      if (live !== undefined) return undefined;
-      if (!isLarge(bytes)) {
-        this.#initial.set(write, object);
-        return undefined;
+  /** The entries to start from: those that the client sent, if it may and did change them, else those of the live object. */
+  async #liveOrSent(
+    { subresource, work }: FieldManagerRequest,
+    live: DeepReadonly<ObjectMeta>['managedFields'],
+    sent: DeepReadonly<ObjectMeta>['managedFields'],
+  ): Promise<Managed> {
+    if (subresource === '' && sent !== undefined && sent !== live) {
+      if (isManagedFieldsReset(sent)) return emptyManaged;
+      await work.pause();
+      if (!deepEqual(sent, live)) {
+        const managed = await decodedOrEmpty(sent, work);
+        if (managed.managers.size > 0) return managed;
       }
     }
-    return this.#ownUpdated(write, live, object, managed, bytes);
+    return decodedOrEmpty(live, work);
   }
 
   async #ownUpdated(
@@ -153,23 +121,20 @@ export class FieldManager {
     live: DeepReadonly<KubeObject> | undefined,
     object: KubeObject,
     managed: Managed,
-    bytes: number,
   ): Promise<void> {
     const { metadata } = object;
     const known = live?.metadata.managedFields;
     try {
       const view = managedView(object);
       const after = await this.#versions.compute(write, (views) =>
-        inTimeSlices(
-          this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(bytes) }),
-          bytes,
-          write,
+        write.work.run(
+          this.#afterUpdate(write, managed, this.#liveView(write, live), view, { views, elements: elementsOf(write) }),
         ),
       );
       const entries =
         after === managed && known !== undefined && managed === decodeManagedFields(known)
           ? (known as JsonObject[])
-          : await entriesOf(after, write, bytes);
+          : await entriesOf(after, write);
       if (entries.length > 0) metadata.managedFields = entries;
     } catch (error) {
       const hasNoOwnership =
@@ -186,36 +151,29 @@ export class FieldManager {
     write: FieldManagerRequest & { readonly name?: string },
     live: DeepReadonly<KubeObject> | undefined,
     config: DeepReadonly<JsonObject>,
-    options: { readonly force: boolean; readonly bytes: number },
+    options: { readonly force: boolean },
   ): Promise<AppliedObject> {
-    const { definition } = write;
+    const { definition, work } = write;
     checkConfiguration(definition, config);
     const apiVersion = apiVersionOf(definition);
     const { typed: schema } = definition.schema;
     const clean = withoutClusterAnnotation(config);
-    const elements = elementsOf(options.bytes);
-    await yieldIfSliceExceeded(options.bytes, write);
+    const elements = elementsOf(write);
     let managed: Managed;
     try {
-      managed = await inTimeSlices(
-        decodeManagedFieldsIncrementally(live?.metadata.managedFields),
-        options.bytes,
-        write,
-      );
+      managed = await work.run(decodeManagedFieldsIncrementally(live?.metadata.managedFields));
     } catch (error) {
       if (write.signal.aborted) throw error;
       throw statusErrors.untyped(`failed to decode managed fields: ${(error as Error).message}`);
     }
-    await yieldIfSliceExceeded(options.bytes, write);
-    if (managed.managers.size === 0 && live !== undefined)
-      managed = await this.#beforeFirstApply(write, live, managed, options.bytes);
+    if (managed.managers.size === 0 && live !== undefined) managed = await this.#beforeFirstApply(write, live, managed);
     try {
-      await inTimeSlices(validateIncrementally(clean as JsonObject, schema, elements), options.bytes, write);
+      await work.pause();
+      validateTyped(clean as JsonObject, schema, elements);
     } catch (error) {
       if (!(error instanceof TypedValueError)) throw error;
       throw typedFailure('patch', config, definition, error.message);
     }
-    await yieldIfSliceExceeded(options.bytes, write);
     const liveValue =
       live === undefined ? definition.schema.emptyObject() : withoutManagement(asJson(live as KubeObject));
     const liveObject: TypedObject = { value: liveValue, schema };
@@ -235,18 +193,18 @@ export class FieldManager {
         elements,
       };
       const { object: changed, managers } = await this.#versions.compute(write, (views) =>
-        this.#run({ ...update, views }, clean, write, options),
+        this.#run({ ...update, views }, clean, write, options.force),
       );
       const own = managers.get(update.manager);
       const result = new Map(managers);
       setManager(result, update.manager, own === undefined ? undefined : { ...own, set: withoutUnmanaged(own.set) });
       const times = new Map(managed.times);
       if (changed !== undefined) times.set(update.manager, this.#times.now());
-      await pause(write);
+      await work.pause();
       const copy = deepCopy<JsonObject>(changed ?? liveValue);
       const object = copy as unknown as KubeObject;
       if (write.fieldManager === kubectlManager) refreshLastApplied(object, config);
-      return { object, managedFields: await entriesOf({ managers: result, times }, write, options.bytes) };
+      return { object, managedFields: await entriesOf({ managers: result, times }, write) };
     } catch (error) {
       if (error instanceof ApplyConflicts) throw applyConflictStatus(error);
       if (error instanceof TooManyFieldsError) throw new ValueTooLargeError(write.name ?? '');
@@ -261,20 +219,17 @@ export class FieldManager {
     write: FieldManagerRequest,
     live: DeepReadonly<KubeObject>,
     managed: Managed,
-    bytes: number,
   ): Promise<Managed> {
     const view = managedView(live as KubeObject);
     try {
-      return await inTimeSlices(
+      return await write.work.run(
         this.#afterUpdate(
           { ...write, fieldManager: beforeFirstApply },
           managed,
           this.#liveView(write, undefined),
           view,
-          { views: this.#versions.views(write), elements: elementsOf(bytes) },
+          { views: this.#versions.views(write), elements: elementsOf(write) },
         ),
-        bytes,
-        write,
       );
     } catch (error) {
       if (!(error instanceof ListItemError)) throw error;
@@ -288,15 +243,15 @@ export class FieldManager {
     update: ManagerUpdate,
     config: DeepReadonly<JsonObject>,
     write: FieldManagerRequest,
-    { force, bytes }: { readonly force: boolean; readonly bytes: number },
+    force: boolean,
   ): Promise<{ readonly object: JsonObject | undefined; readonly managers: ReadonlyMap<string, ManagedSet> }> {
     try {
-      return await inTimeSlices(applyConfiguration(update, config, force), bytes, write);
+      return await write.work.run(applyConfiguration(update, config, force));
     } catch (error) {
       if (!(error instanceof ApplyConflicts) || write.fieldManager !== kubectlManager) throw error;
       const rest = conflictsBeyond(error, takenOverFromLastApplied(update.live, update.apiVersion));
       if (rest.size > 0) throw new ApplyConflicts(rest);
-      return inTimeSlices(applyConfiguration(update, config, true), bytes, write);
+      return write.work.run(applyConfiguration(update, config, true));
     }
   }
 
@@ -348,27 +303,11 @@ export class FieldManager {
   }
 }
 
-/** The entries to start from: those that the client sent, if it may and did change them, else those of the live object. */
-function liveOrSent(
-  isSubresource: boolean,
-  live: DeepReadonly<ObjectMeta>['managedFields'],
-  sent: DeepReadonly<ObjectMeta>['managedFields'],
-  isSame = () => deepEqual(sent ?? null, live ?? null),
-): Managed {
-  if (!isSubresource && sent !== undefined && sent !== live) {
-    if (isManagedFieldsReset(sent)) return emptyManaged;
-    if (!isSame()) {
-      const managed = decodedOrEmpty(sent);
-      if (managed.managers.size > 0) return managed;
-    }
-  }
-  return decodedOrEmpty(live);
-}
-
-function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields']): Managed {
+async function decodedOrEmpty(entries: DeepReadonly<ObjectMeta>['managedFields'], work: RequestWork): Promise<Managed> {
   try {
-    return decodeManagedFields(entries);
-  } catch {
+    return await work.run(decodeManagedFieldsIncrementally(entries));
+  } catch (error) {
+    if (work.isLarge && work.signal?.aborted === true) throw error;
     // Invalid entries that a client stored must not make the object immutable.
     return emptyManaged;
   }
@@ -379,19 +318,16 @@ function setManager(managers: Map<string, ManagedSet>, key: string, entry: Manag
   else managers.set(key, entry);
 }
 
-/** The encoded entries; those of a large object are encoded in time slices. */
-function entriesOf(managed: Managed, write: FieldManagerRequest, bytes: number): JsonObject[] | Promise<JsonObject[]> {
-  const byText = write.definition.origin === 'custom';
-  if (!isLarge(bytes)) return encodeManagedFields(managed, byText);
-  return inTimeSlices(encodeLarge(managed, byText), bytes, write);
-}
-
-function* encodeLarge(managed: Managed, byText: boolean): Generator<void, JsonObject[]> {
-  yield* encodeIncrementally(
-    Array.from(managed.managers.values(), ({ set }) => set),
-    byText,
+async function entriesOf(managed: Managed, { definition, work }: FieldManagerRequest): Promise<JsonObject[]> {
+  const byText = definition.origin === 'custom';
+  await work.run(
+    encodeIncrementally(
+      Array.from(managed.managers.values(), ({ set }) => set),
+      byText,
+    ),
   );
-  return yield* encodeManagedFieldsIncrementally(managed, byText);
+  return work.run(encodeManagedFieldsIncrementally(managed, byText));
 }
 
-const elementsOf = (bytes: number): ListElements | undefined => (isLarge(bytes) ? new ListElements() : undefined);
+const elementsOf = ({ work }: FieldManagerRequest): ListElements | undefined =>
+  work.isLarge ? new ListElements() : undefined;

@@ -72,10 +72,11 @@ export class ScaleManagedFields {
 
   /** The write as a write of the Scale. */
   get write(): FieldManagerRequest {
-    const { definition, cluster, subresource, fieldManager, signal } = this.#write;
+    const { definition, cluster, subresource, fieldManager, signal, work } = this.#write;
     return {
       cluster,
       signal,
+      work,
       subresource,
       fieldManager,
       definition: { ...definition, ...scaleVersion, ...scaleKind(definition) },

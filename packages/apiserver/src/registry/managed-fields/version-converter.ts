@@ -46,6 +46,7 @@ export class VersionConverter {
       conversions: conversions(),
       versionOf: (apiVersion) => this.definition(write, apiVersion),
       signal: write.signal,
+      work: write.work,
     });
     return views.run(() => compute(views));
   }

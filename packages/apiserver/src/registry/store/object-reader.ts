@@ -11,8 +11,9 @@ import {
   statusErrors,
 } from '@multiplane/apimachinery';
 import type { ResourceDefinition, WebhookConversion } from '@multiplane/apis';
+import type { RequestWork } from '@multiplane/component-base';
 import type { CacheEntry } from '@multiplane/storage';
-import { type Abortable, inTimeSlices, isLarge, pause, whileTimeLasts } from '../../time-slices.ts';
+import { type Abortable, isLarge, whileTimeLasts } from '../../time-slices.ts';
 import { KeptBytes } from './kept-bytes.ts';
 import { encodeForWire } from '../codec/object-codec.ts';
 import { identityOf, withRevision } from '../codec/stored-layout.ts';
@@ -23,6 +24,7 @@ import { entryMetadataOf } from './entry-metadata.ts';
 import { ListBlocks } from './list-blocks.ts';
 import type { ObjectSource } from './object-source.ts';
 
+const never = new AbortController().signal;
 /** Capacity of the cache of encoded list segments. */
 const listBytes = 16 * 1024 * 1024;
 
@@ -210,18 +212,23 @@ export class ObjectReader implements ObjectSource {
 
   async #check(definition: ResourceDefinition, entry: CacheEntry, caller: Abortable): Promise<void> {
     await this.load(entry, caller);
-    await inTimeSlices(this.#conforms(definition, entry), entry.value.length, caller);
+    await whileTimeLasts(this.#conforms(definition, entry), caller);
   }
 
   /**
    * The conformance of a large object that is about to be stored, for its announcement: the first watch or informer that reads it must
-   * not check or freeze it in one step. Freezes the object, in passes. Undefined for a kind that needs no check.
+   * not check or freeze it in one step. Freezes the object. Undefined for a small one, and for a kind that needs no check.
    */
-  *announcedConformance(definition: ResourceDefinition, object: KubeObject): Generator<void, string | undefined> {
+  async announcedConformance(
+    definition: ResourceDefinition,
+    object: KubeObject,
+    work: RequestWork,
+  ): Promise<string | undefined> {
+    if (!work.isLarge) return undefined;
+    await work.pause();
     deepFreeze(object);
-    yield;
     if (definition.origin === 'built-in' || !this.isStoredVersion(definition)) return undefined;
-    return yield* conformanceOf(definition, asJson(object));
+    return work.run(conformanceOf(definition, asJson(object)));
   }
 
   /** The complete JSON for a client. */
@@ -236,25 +243,25 @@ export class ObjectReader implements ObjectSource {
    * Converts an object to its storage version: the object itself if it has that version, else a copy. The resourceVersion is
    * kept.
    */
-  async toStored(definition: ResourceDefinition, object: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+  async toStored(definition: ResourceDefinition, object: KubeObject, work: RequestWork): Promise<KubeObject> {
     if (this.isStoredVersion(definition)) return object;
-    await pause({ signal });
+    await work.pause();
     const copy = deepCopy<JsonObject>(asJson(object)) as unknown as KubeObject;
     const { conversion, storage } = definition;
     if (conversion === undefined || storage === undefined) return toStorage(definition, copy);
-    const stored = await this.#convertByWebhook(conversion, copy, apiVersionOf(storage), signal);
+    const stored = await this.#convertByWebhook(conversion, copy, apiVersionOf(storage), work);
     definition.schemaOf?.(stored.apiVersion)?.prune(asJson(stored));
     return stored;
   }
 
   /** Converts the result of {@link toStored} back to the version of the definition, in place or as a new object. */
-  async toShown(definition: ResourceDefinition, stored: KubeObject, signal: AbortSignal): Promise<KubeObject> {
+  async toShown(definition: ResourceDefinition, stored: KubeObject, work: RequestWork): Promise<KubeObject> {
     const { conversion } = definition;
     const apiVersion = apiVersionOf(definition);
     if (conversion === undefined || stored.apiVersion === apiVersion)
-      return whileTimeLasts(fromStorageIncrementally(definition, stored), { signal });
+      return work.run(fromStorageIncrementally(definition, stored));
     definition.schemaOf?.(stored.apiVersion)?.applyDefaults(asJson(stored));
-    const shown = await this.#convertByWebhook(conversion, stored, apiVersion, signal);
+    const shown = await this.#convertByWebhook(conversion, stored, apiVersion, work);
     definition.schema.prune(asJson(shown));
     return shown;
   }
@@ -263,12 +270,12 @@ export class ObjectReader implements ObjectSource {
     conversion: WebhookConversion,
     object: KubeObject,
     desired: string,
-    signal: AbortSignal,
+    work: RequestWork,
   ): Promise<KubeObject> {
     // Webhooks see objects without resourceVersion, as they are stored.
     const { resourceVersion } = object.metadata;
     delete object.metadata.resourceVersion;
-    const converted = await this.conversions.ofObject(conversion, object, desired, signal);
+    const converted = await this.conversions.ofObject(conversion, object, desired, work.signal ?? never);
     if (resourceVersion !== undefined) converted.metadata.resourceVersion = resourceVersion;
     return converted;
   }

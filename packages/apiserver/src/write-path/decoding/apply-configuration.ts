@@ -16,12 +16,12 @@ import { conversionFailure } from '../../registry/managed-fields/check-configura
 import type { FieldManagerRequest } from '../../registry/managed-fields/field-manager-request.ts';
 import type { FieldManager } from '../../registry/managed-fields/field-manager.ts';
 import type { RequestContext } from '@multiplane/generic-server';
-import { inTimeSlices, yieldAfterBody, yieldIfSliceExceeded } from '../../time-slices.ts';
+import { yieldAfterBody } from '../../time-slices.ts';
 import type { BodyDecoder } from './body-decoder.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError, jsonType } from './object-meta-decoder.ts';
 import { maxBodyBytes } from './request-body.ts';
-import { shapeIncrementally } from './shape-document.ts';
+import { shapeDocument } from './shape-document.ts';
 import type { FieldValidation } from './strict-decoding.ts';
 
 /** The configuration of a server-side apply, parsed once. */
@@ -29,66 +29,57 @@ export interface ApplyDocument {
   readonly config: DeepReadonly<JsonObject>;
   /** Messages about duplicate keys. */
   readonly duplicates: readonly string[];
-  /** About the size of the configuration or of the current object, whichever is larger. */
-  readonly bytes: number;
 }
 
 /** Reads the body of a server-side apply, YAML or JSON. Throws 400 and 413. */
 export async function readApplyDocument(
   decoder: BodyDecoder,
-  context: Pick<RequestContext, 'exchange' | 'info' | 'signal'>,
+  context: Pick<RequestContext, 'exchange' | 'info' | 'signal' | 'work'>,
 ): Promise<ApplyDocument> {
   const body = await context.exchange.readBody(maxBodyBytes);
   await yieldAfterBody(body.length, context);
+  const { work } = context;
+  work.grow(body.length);
   const document = await decoder.readYaml(body, context);
   let result: ApplyDocument;
   try {
-    const { value, duplicates } = await inTimeSlices(document(), body.length, context);
+    const { value, duplicates } = await work.run(document());
     if (value !== null && !isJsonObject(value)) {
       throw new TypeError(
         `error unmarshaling JSON: while decoding JSON: json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type map[string]interface {}`,
       );
     }
-    const config = await inTimeSlices(withFloats(value ?? {}), body.length, context);
-    result = { config, duplicates, bytes: body.length };
+    await work.pause();
+    result = { config: withFloats(value ?? {}), duplicates };
   } catch (error) {
     if (context.signal.aborted) throw error;
     const prefix = error instanceof TypeError ? '' : 'error converting YAML to JSON: ';
     throw statusErrors.badRequest(`error decoding YAML: ${prefix}${(error as Error).message}`, error);
   }
-  await yieldIfSliceExceeded(body.length, context);
   return result;
 }
 
 /** Integers beyond int64 are floats in an untyped object. In place. */
-function* withFloats(config: JsonObject): Generator<void, JsonObject> {
+function withFloats(config: JsonObject): JsonObject {
   const pending: (JsonObject | Json[])[] = [config];
-  let members = 0;
   const asFloat = (value: Json): Json => {
     if (typeof value === 'object' && value !== null) pending.push(value);
     return typeof value === 'bigint' && value > maxInt64 ? Number(value) : value;
   };
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (++members % membersPerPass === 0) yield;
     if (Array.isArray(next)) {
-      for (const [index, item] of next.entries()) {
-        next[index] = asFloat(item);
-        if (++members % membersPerPass === 0) yield;
-      }
+      for (const [index, item] of next.entries()) next[index] = asFloat(item);
       continue;
     }
     for (const key of Object.keys(next)) {
       const member = next[key] as Json;
       const converted = asFloat(member);
       if (converted !== member) setOwn(next, key, converted);
-      if (++members % membersPerPass === 0) yield;
     }
   }
   return config;
 }
 const maxInt64 = 2n ** 63n - 1n;
-/** Members per pass over a configuration. */
-const membersPerPass = 2_048;
 
 /**
  * Applies a configuration to the current object: the merged object in the form of its kind, with its managedFields. As in
@@ -102,14 +93,12 @@ export async function applyDocument(
   current: DeepReadonly<KubeObject> | undefined,
   options: Pick<WriteOptions, 'force'> & { readonly fieldValidation: FieldValidation },
 ): Promise<KubeObject> {
-  const { config, bytes } = document;
-  const { object, managedFields } = await fields.apply(write, current, config, {
-    force: options.force,
-    bytes,
-  });
+  const { config } = document;
+  const { work } = write;
+  const { object, managedFields } = await fields.apply(write, current, config, options);
+  await work.pause();
   try {
-    const shaping = shapeIncrementally(asJson(object), expected, { keepNulls: true, isConverted: true });
-    await inTimeSlices(shaping, bytes, write);
+    await shapeDocument(asJson(object), expected, work, { keepNulls: true, isConverted: true });
   } catch (error) {
     if (!(error instanceof UnmarshalError || isStatusError(error, 'BadRequest'))) throw error;
     throw conversionFailure(config, expected, error.message);
@@ -117,7 +106,6 @@ export async function applyDocument(
   // Written `/v1`, it is `v1`.
   object.apiVersion = apiVersionOf(expected);
   reportDuplicates(document, write, options.fieldValidation);
-  await yieldIfSliceExceeded(bytes, write);
   if (current === undefined) checkNoUid(write, object, write.name);
   if (managedFields.length > 0) object.metadata.managedFields = managedFields;
   return object;

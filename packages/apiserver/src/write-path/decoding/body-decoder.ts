@@ -11,28 +11,22 @@ import {
   encodeJson,
   isJsonObject,
   parseApiVersion,
-  parseJson,
   bodyLimits,
   parseJsonIncrementally,
-  parseJsonStrict,
   readProtobufEnvelope,
-  runToCompletion,
   setOwn,
   statusErrors,
 } from '@multiplane/apimachinery';
-import { decodeProtobufIncrementally, decodeProtobufMessage } from '@multiplane/apis';
+import { decodeProtobufIncrementally } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
-import { type Abortable, inTimeSlices, isLarge, yieldAfterBody } from '../../time-slices.ts';
+import { yieldAfterBody } from '../../time-slices.ts';
 import { cannotBeHandled, checkIsObject, parseFailure, shapeFailure, unrecognized } from './decoding-errors.ts';
 import { type ExpectedKind, internalPackage } from './expected-kind.ts';
 import { readKind } from './read-kind.ts';
 import { type RequestBody, bodyFormat, maxBodyBytes } from './request-body.ts';
-import { type ShapeReport, checkCustomMeta, shapeDocument, shapeIncrementally } from './shape-document.ts';
+import { type ShapeReport, checkCustomMeta, shapeDocument } from './shape-document.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 import type { YamlDocument, YamlReader } from './yaml-reader.ts';
-
-/** Members that are sorted in one pass. */
-const membersPerPass = 2_048;
 
 interface ParsedBody {
   readonly value: Json;
@@ -46,7 +40,7 @@ interface ParsedBody {
 
 /** What a body is decoded for. */
 interface DecodeTarget {
-  readonly context: Pick<RequestContext, 'warn'> & Abortable;
+  readonly context: Pick<RequestContext, 'warn'>;
   readonly expected: ExpectedKind;
   readonly validation: FieldValidation;
 }
@@ -83,54 +77,35 @@ export class BodyDecoder {
     return this.#modules.yaml.read(bytes, { cluster: context.info.cluster ?? '', request: context });
   }
 
-  /** Each call returns a new object. Large bodies are decoded in time slices, others synchronously. */
-  decodeBody(
+  /** Each call returns a new object. */
+  async decodeBody(
     body: RequestBody,
-    context: Pick<RequestContext, 'warn'> & Abortable,
+    context: Pick<RequestContext, 'warn' | 'work'>,
     expected: ExpectedKind,
     validation: FieldValidation,
-  ): KubeObject | Promise<KubeObject> {
+  ): Promise<KubeObject> {
     // Unknown protobuf fields have no names, so strict decoding does not apply.
     if (body.format === 'protobuf') validation = 'Ignore';
-    const { length } = body.bytes;
+    const { work } = context;
+    work.grow(body.bytes.length);
     const target = { context, expected, validation };
-    if (isLarge(length)) return inTimeSlices(this.#decodeIncrementally(body, target), length, context);
-    const parsed = this.#parse(body, expected, validation);
-    const object = this.#objectIn(parsed, body, target, runToCompletion(repeatedKindFailure(body, parsed)));
+    const parsed = await work.run(this.#parse(body, expected, validation));
+    await work.pause();
+    const failure = await work.run(repeatedKindFailure(body, parsed));
+    const object = this.#objectIn(parsed, body, target, failure);
+    await work.pause();
     let shaped: ShapeReport;
     try {
-      shaped = shapeDocument(object, expected, { details: parsed.details });
+      shaped = await shapeDocument(object, expected, work, { details: parsed.details });
     } catch (error) {
       throw shapeFailure(error, object, expected);
     }
     const { unknownFields, duplicates = parsed.duplicates } = shaped;
     if (hasStrictErrors(validation, parsed, duplicates.length + unknownFields.length)) {
       // Typed decoders report in document order. Pruning has removed the unknown fields, so the document is parsed again.
-      const document = expected.origin === 'built-in' ? this.#parse(body, expected, 'Ignore').value : undefined;
-      report(object, parsed, strictErrors(duplicates, unknownFields, document), target);
-    }
-    return object as unknown as KubeObject;
-  }
-
-  *#decodeIncrementally(body: RequestBody, target: DecodeTarget): Generator<void, KubeObject> {
-    const { expected, validation } = target;
-    const parsed = yield* this.#parseIncrementally(body, expected, validation);
-    yield;
-    const failure = yield* repeatedKindFailure(body, parsed);
-    const object = this.#objectIn(parsed, body, target, failure);
-    yield;
-    let shaped: ShapeReport;
-    try {
-      shaped = yield* shapeIncrementally(object, expected, { details: parsed.details });
-    } catch (error) {
-      throw shapeFailure(error, object, expected);
-    }
-    const { unknownFields, duplicates = parsed.duplicates } = shaped;
-    if (hasStrictErrors(validation, parsed, duplicates.length + unknownFields.length)) {
-      yield;
       const typed = expected.origin === 'built-in';
-      const document = typed ? (yield* this.#parseIncrementally(body, expected, 'Ignore')).value : undefined;
-      yield;
+      const document = typed ? (await work.run(this.#parse(body, expected, 'Ignore'))).value : undefined;
+      await work.pause();
       report(object, parsed, strictErrors(duplicates, unknownFields, document), target);
     }
     return object as unknown as KubeObject;
@@ -157,34 +132,8 @@ export class BodyDecoder {
     return object;
   }
 
-  #parse(body: RequestBody, expected: ExpectedKind, validation: FieldValidation): ParsedBody {
-    const { bytes, format, yaml } = body;
-    if (format === 'protobuf') {
-      return { value: runToCompletion(this.#parseProtobuf(bytes, expected)), duplicates: [], repeatedKeys: [] };
-    }
-    let parsed: ParsedBody;
-    try {
-      if (yaml !== undefined) {
-        const { value, duplicates } = runToCompletion(yaml());
-        parsed = { value: runToCompletion(inKeyOrder(value)), duplicates: [], repeatedKeys: duplicates };
-      } else if (validation === 'Ignore' && expected.origin === 'custom') {
-        parsed = { value: parseJson(bytes), duplicates: [], repeatedKeys: [] };
-      } else {
-        const details = detailsFor(expected);
-        parsed = { ...parseJsonStrict(bytes, { details }), repeatedKeys: [], details: unlessEmpty(details) };
-      }
-    } catch (error) {
-      throw runToCompletion(parseFailure(error, body, expected));
-    }
-    checkIsObject(parsed.value, bytes, expected);
-    return parsed;
-  }
-
-  *#parseIncrementally(
-    body: RequestBody,
-    expected: ExpectedKind,
-    validation: FieldValidation,
-  ): Generator<void, ParsedBody> {
+  /** Reads the text chunk by chunk. */
+  *#parse(body: RequestBody, expected: ExpectedKind, validation: FieldValidation): Generator<void, ParsedBody> {
     const { bytes, format } = body;
     if (format === 'protobuf')
       return { value: yield* this.#parseProtobuf(bytes, expected), duplicates: [], repeatedKeys: [] };
@@ -193,7 +142,7 @@ export class BodyDecoder {
       if (body.yaml !== undefined) {
         const { value, duplicates } = yield* body.yaml();
         yield;
-        parsed = { value: yield* inKeyOrder(value), duplicates: [], repeatedKeys: duplicates };
+        parsed = { value: inKeyOrder(value), duplicates: [], repeatedKeys: duplicates };
       } else {
         const details = detailsFor(expected);
         const strict = validation !== 'Ignore' || details !== undefined;
@@ -222,9 +171,7 @@ export class BodyDecoder {
     this.#checkKind(head, body, { expected, validation: 'Ignore' });
     const [apiVersion, kind] = [head['apiVersion'] as string, head['kind'] as string];
     try {
-      return isLarge(body.length)
-        ? yield* decodeProtobufIncrementally(apiVersion, kind, envelope.message)
-        : decodeProtobufMessage(apiVersion, kind, envelope.message);
+      return yield* decodeProtobufIncrementally(apiVersion, kind, envelope.message);
     } catch (error) {
       if (!(error instanceof ProtobufError)) throw error;
       throw statusErrors.badRequest(`${cannotBeHandled(head, expected)}: ${error.message}`, error);
@@ -347,27 +294,13 @@ const hasStrictErrors = (validation: FieldValidation, { repeatedKeys }: ParsedBo
   validation !== 'Ignore' && repeatedKeys.length + others > 0;
 
 /** YAML is converted to JSON, whose members are in the order of their names: errors come in this order. */
-function* inKeyOrder(value: Json, done = { members: 0 }): Generator<void, Json> {
-  if (Array.isArray(value)) {
-    const items: Json[] = [];
-    for (const item of value) {
-      items.push(isContainer(item) ? yield* inKeyOrder(item, done) : item);
-      if (++done.members % membersPerPass === 0) yield;
-    }
-    return items;
-  }
+function inKeyOrder(value: Json): Json {
+  if (Array.isArray(value)) return value.map(inKeyOrder);
   if (!isJsonObject(value)) return value;
   const sorted: JsonObject = {};
-  const keys = Object.keys(value);
-  if (keys.length > membersPerPass) yield;
-  for (const key of keys.sort()) {
-    const member = value[key] as Json;
-    setOwn(sorted, key, isContainer(member) ? yield* inKeyOrder(member, done) : member);
-    if (++done.members % membersPerPass === 0) yield;
-  }
+  for (const key of Object.keys(value).sort()) setOwn(sorted, key, inKeyOrder(value[key] as Json));
   return sorted;
 }
-const isContainer = (value: Json): boolean => typeof value === 'object' && value !== null;
 
 const detailsFor = ({ origin }: ExpectedKind): JsonTextDetails | undefined =>
   origin === 'built-in' ? { literals: new Map(), repeats: new Map() } : undefined;

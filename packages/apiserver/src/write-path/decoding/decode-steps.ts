@@ -31,11 +31,11 @@ export function patchStep(
   validation: FieldValidation,
 ): DecodeStep {
   let remaining = validation;
-  return async (current, bytes) => {
+  return async (current) => {
     const { definition } = write;
     if (current === undefined) throw statusErrors.notFound(groupResourceOf(definition), write.name);
-    const target = { decoder, expected: definition, validation: remaining, warnings: write, request: write };
-    const object = await applyPatch(target, patch, current, bytes);
+    const target = { decoder, expected: definition, validation: remaining, warnings: write, work: write.work };
+    const object = await applyPatch(target, patch, current);
     if (remaining === 'Warn') remaining = 'Ignore';
     checkNamespace(write, object);
     checkName(write, object);
@@ -51,10 +51,9 @@ export function applyStep(
   options: Pick<WriteOptions, 'force'> & { readonly fieldValidation: FieldValidation },
 ): DecodeStep {
   let { fieldValidation } = options;
-  return async (current, bytes) => {
+  return async (current) => {
     const { force } = options;
-    const sized = { ...document, bytes };
-    const object = await applyDocument(fields, write, write.definition, sized, current, { force, fieldValidation });
+    const object = await applyDocument(fields, write, write.definition, document, current, { force, fieldValidation });
     if (fieldValidation === 'Warn') fieldValidation = 'Ignore';
     checkNamespace(write, object);
     checkName(write, object);

@@ -6,10 +6,7 @@ export interface ExpectedKind {
   readonly version: string;
   readonly kind: string;
   readonly origin: 'built-in' | 'custom';
-  readonly schema: Pick<
-    CompiledSchema,
-    'decodeTyped' | 'decodeIncrementally' | 'convertIncrementally' | 'prune' | 'coerce' | 'applyDefaults'
-  >;
+  readonly schema: Pick<CompiledSchema, 'decodeTyped' | 'convertTyped' | 'prune' | 'coerce' | 'applyDefaults'>;
 }
 
 /** The Go package of a group's internal types, which appears in messages of Kubernetes: `core`, `rbac`, `apiextensions`. */

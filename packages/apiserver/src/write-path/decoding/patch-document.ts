@@ -15,14 +15,15 @@ import {
   isJsonObject,
   isStatusError,
   bodyLimits,
+  checkExtent,
   parseJsonIncrementally,
   printableLiterals,
   statusErrors,
   unknownJsonPatchFields,
   withLiterals,
 } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import type { PatchMeta } from '@multiplane/schema';
-import { type Abortable, inTimeSlices } from '../../time-slices.ts';
 import { notAnObject } from './decoding-errors.ts';
 import { jsonType } from './object-meta-decoder.ts';
 import type { FieldValidation } from './strict-decoding.ts';
@@ -34,8 +35,7 @@ export const applyPatchType = 'application/apply-patch+yaml';
 
 /** A parsed and checked patch; it can be applied to several states of an object. */
 export interface PreparedPatch {
-  /** A generator: a JSON patch yields between its operations. */
-  apply(document: DeepReadonly<JsonObject>): Generator<void, Json>;
+  apply(document: DeepReadonly<JsonObject>, work: RequestWork): Promise<Json>;
   /** Errors of strict decoding in the patch itself. */
   readonly strictErrors: readonly string[];
   /** The 422 for a result that is not a valid object; the types of patches quote different values. */
@@ -64,48 +64,37 @@ export interface PatchOptions {
   readonly validation: FieldValidation;
   /** Of the kind; needed for strategic merge patches. */
   readonly meta: PatchMeta | undefined;
-  readonly request?: Abortable | undefined;
+  readonly work: RequestWork;
 }
 
 /**
- * Parses a patch, a large one in time slices. A malformed patch (400) or one with too many operations (413) fails when it is
- * applied: Kubernetes reads the object first, so a missing object is a 404 whatever the patch is.
+ * Parses a patch. A malformed patch (400) or one with too many operations (413) fails when it is applied: Kubernetes reads
+ * the object first, so a missing object is a 404 whatever the patch is.
  */
-export function preparePatch(
-  type: string,
-  body: Buffer,
-  options: PatchOptions,
-): PreparedPatch | Promise<PreparedPatch> {
-  return inTimeSlices(prepareOrFail(type, body, options), body.length, options.request);
-}
-
-function* prepareOrFail(...patch: Parameters<typeof preparePatch>): Generator<void, PreparedPatch> {
+export async function preparePatch(type: string, body: Buffer, options: PatchOptions): Promise<PreparedPatch> {
   try {
-    return yield* prepareIncrementally(...patch);
+    return await parsePatch(type, body, options);
   } catch (error) {
     if (!isStatusError(error)) throw error;
     return {
-      // eslint-disable-next-line require-yield -- callers run all steps in time slices
-      *apply() {
-        throw error;
-      },
+      apply: () => Promise.reject(error),
       strictErrors: [],
       resultError: () => error,
     };
   }
 }
 
-function* prepareIncrementally(
+async function parsePatch(
   type: string,
   body: Buffer,
-  { validation, meta }: PatchOptions,
-): Generator<void, PreparedPatch> {
+  { validation, meta, work }: PatchOptions,
+): Promise<PreparedPatch> {
+  work.grow(body.length);
   let value: Json;
   let duplicates: readonly string[] = [];
   try {
-    ({ value, duplicates } = yield* parseJsonIncrementally(body, validation !== 'Ignore', {
-      limits: bodyLimits,
-    }));
+    const text = parseJsonIncrementally(body, validation !== 'Ignore', { limits: bodyLimits });
+    ({ value, duplicates } = await work.run(text));
   } catch (error) {
     if (!(error instanceof JsonSyntaxError)) throw error;
     throw statusErrors.badRequest(syntaxErrorText(type, validation, error.message), error);
@@ -113,10 +102,10 @@ function* prepareIncrementally(
   if (type === jsonPatchType) {
     if (validation !== 'Ignore') checkOperationTypes(value);
     const operations = decodeJsonPatch(value);
-    const change = yield* withLiterals(body, value ?? []);
+    const change = await work.run(withLiterals(body, value ?? []));
     return {
       hasLiterals: change !== value,
-      apply: (document) => applyJsonPatch(document, change),
+      apply: (document, applying) => applying.run(applyJsonPatch(document, change)),
       strictErrors: [
         ...duplicates.map((path) => `json patch duplicate field ${JSON.stringify(path)}`),
         ...unknownJsonPatchFields(operations).map((path) => `json patch unknown field ${JSON.stringify(path)}`),
@@ -130,25 +119,31 @@ function* prepareIncrementally(
       throw decodingFailure(
         `json: cannot unmarshal ${jsonType(value).split(' ')[0]} into Go value of type ${goObject}`,
       );
-    const change = yield* withLiterals(body, value);
+    const change = await work.run(withLiterals(body, value));
     return {
       hasLiterals: change !== value,
-      *apply(document) {
-        yield;
+      async apply(document, applying) {
+        await applying.pause();
         // Without field validation, a list is the result itself.
-        return Array.isArray(change) ? copyWithoutNulls<Json>(change) : applyMergePatch(document, change);
+        const result = Array.isArray(change) ? copyWithoutNulls<Json>(change) : applyMergePatch(document, change);
+        await applying.pause();
+        checkExtent(result);
+        return result;
       },
       strictErrors,
       resultError: invalidJsonResult,
     };
   }
-  const change = yield* withLiterals(body, value);
+  const change = await work.run(withLiterals(body, value));
   let used: Json = change;
   return {
     hasLiterals: change !== value,
-    *apply(document) {
-      yield;
-      return applyStrategicMergePatch(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy));
+    async apply(document, applying) {
+      await applying.pause();
+      const result = applyStrategicMergePatch(document, change ?? {}, meta as PatchMeta, (copy) => (used = copy));
+      await applying.pause();
+      checkExtent(result);
+      return result;
     },
     strictErrors,
     resultError: (_result, why) => invalidResult(goMap(used), why),

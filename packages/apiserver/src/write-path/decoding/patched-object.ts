@@ -8,12 +8,12 @@ import {
   compareBytewise,
   takeLiterals,
 } from '@multiplane/apimachinery';
-import { type Abortable, inTimeSlices } from '../../time-slices.ts';
+import type { RequestWork } from '@multiplane/component-base';
 import { type BodyDecoder, hasVersion } from './body-decoder.ts';
 import type { ExpectedKind } from './expected-kind.ts';
 import { UnmarshalError } from './object-meta-decoder.ts';
 import { type PreparedPatch, resultObject } from './patch-document.ts';
-import { shapeIncrementally } from './shape-document.ts';
+import { shapeDocument } from './shape-document.ts';
 import { type FieldValidation, strictErrors } from './strict-decoding.ts';
 
 /** What a patch must result in. */
@@ -23,51 +23,39 @@ export interface PatchTarget {
   readonly validation: FieldValidation;
   /** Receives the errors of strict decoding for `Warn`. */
   readonly warnings: { warn(text: string): void };
-  readonly request?: Abortable | undefined;
+  readonly work: RequestWork;
 }
 
-/**
- * Applies a patch to the current object and decodes the result; large patches and objects (`bytes`) in time slices. Throws
- * 422 for a result that does not match its kind.
- */
-export function applyPatch(
-  target: PatchTarget,
+/** Applies a patch to the current object and decodes the result. Throws 422 for a result that does not match its kind. */
+export async function applyPatch(
+  { decoder, expected, validation, warnings, work }: PatchTarget,
   patch: PreparedPatch,
   current: DeepReadonly<KubeObject>,
-  bytes: number,
-): KubeObject | Promise<KubeObject> {
-  return inTimeSlices(applyIncrementally(target, patch, current), bytes, target.request);
-}
-
-function* applyIncrementally(
-  { decoder, expected, validation, warnings }: PatchTarget,
-  patch: PreparedPatch,
-  current: DeepReadonly<KubeObject>,
-): Generator<void, KubeObject> {
-  const result = yield* patch.apply(asJson(current as KubeObject));
+): Promise<KubeObject> {
+  const result = await patch.apply(asJson(current as KubeObject), work);
+  await work.pause();
   const document = resultObject(patch, result);
   const details = patch.hasLiterals === true ? takeLiterals(document) : undefined;
   // Decoding works in place, and errors quote what it got.
-  function* invalid(why: string): Generator<void, StatusError> {
-    return patch.resultError(yield* patch.apply(asJson(current as KubeObject)), why);
-  }
+  const invalid = async (why: string): Promise<StatusError> =>
+    patch.resultError(await patch.apply(asJson(current as KubeObject), work), why);
   let unknown: readonly string[] = [];
   if (patch.keepsKind !== true) {
     const mismatch = decoder.checkPatchedKind(document, expected);
-    if (mismatch !== undefined) throw yield* invalid(mismatch);
+    if (mismatch !== undefined) throw await invalid(mismatch);
     if (expected.origin === 'built-in') unknown = dropFieldsWithoutVersion(document);
   }
   try {
-    yield;
-    const report = yield* shapeIncrementally(document, expected, { isConverted: patch.keepsKind, details });
+    await work.pause();
+    const report = await shapeDocument(document, expected, work, { isConverted: patch.keepsKind, details });
     unknown = [...unknown, ...report.unknownFields];
   } catch (error) {
     if (!(error instanceof UnmarshalError)) throw error;
-    throw yield* invalid(error.message);
+    throw await invalid(error.message);
   }
   if (validation !== 'Ignore' && patch.strictErrors.length + unknown.length > 0) {
     const errors = [...patch.strictErrors, ...strictErrors([], unknown, undefined)];
-    if (validation === 'Strict') throw yield* invalid(`strict decoding error: ${errors.join(', ')}`);
+    if (validation === 'Strict') throw await invalid(`strict decoding error: ${errors.join(', ')}`);
     for (const text of errors) warnings.warn(text);
   }
   if (patch.keepsKind === true) Object.assign(document, { apiVersion: apiVersionOf(expected), kind: expected.kind });

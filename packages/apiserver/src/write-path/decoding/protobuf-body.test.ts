@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { builtInResources } from '@multiplane/apis';
+import { RequestWork } from '@multiplane/component-base';
 import { isStatusError } from '@multiplane/apimachinery';
 import fc from 'fast-check';
 import { type Answer, Pipeline } from '../../../test/pipeline.ts';
@@ -117,7 +118,7 @@ describe('is rejected with 400', () => {
   });
 });
 
-test('custom resources have no protobuf encoding', () => {
+test('custom resources have no protobuf encoding', async () => {
   const decoder = new BodyDecoder({ isBuiltInKind: () => false, yaml: inlineYamlReader });
   const hat = {
     group: 'example.com',
@@ -126,20 +127,20 @@ test('custom resources have no protobuf encoding', () => {
     origin: 'custom' as const,
     schema: {
       decodeTyped: () => [],
-      // eslint-disable-next-line require-yield -- nothing to decode
-      *decodeIncrementally() {
-        return undefined;
-      },
-      *convertIncrementally() {},
+      convertTyped: () => undefined,
       prune: () => ({ unknownFields: [] }),
       coerce: () => undefined,
       applyDefaults: () => undefined,
     },
   };
   const body = envelope('example.com/v1', 'Hat', meta('a'));
-  expect(() =>
-    decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, hat, 'Strict'),
-  ).toThrow(
+  const decoded = decoder.decodeBody(
+    { bytes: body, format: 'protobuf' },
+    { warn: () => undefined, work: new RequestWork() },
+    hat,
+    'Strict',
+  );
+  await expect(decoded).rejects.toThrow(
     expect.objectContaining({
       code: 400,
       reason: 'BadRequest',
@@ -185,7 +186,12 @@ test('random bytes fail with 400 only', async () => {
       const length = raw.length;
       const body = Buffer.concat([Buffer.from('k8s\0'), Buffer.from([0x12, (length & 127) | 128, length >> 7]), raw]);
       try {
-        await decoder.decodeBody({ bytes: body, format: 'protobuf' }, { warn: () => undefined }, kind, 'Strict');
+        await decoder.decodeBody(
+          { bytes: body, format: 'protobuf' },
+          { warn: () => undefined, work: new RequestWork() },
+          kind,
+          'Strict',
+        );
       } catch (error) {
         expect(isStatusError(error, 'BadRequest') ? 400 : error).toBe(400);
       }

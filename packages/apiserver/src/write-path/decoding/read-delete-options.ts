@@ -14,7 +14,6 @@ import {
 } from '@multiplane/apimachinery';
 import { BuiltInSchema, decodeProtobufIncrementally } from '@multiplane/apis';
 import type { RequestContext } from '@multiplane/generic-server';
-import { inTimeSlices } from '../../time-slices.ts';
 import type { BodyDecoder } from './body-decoder.ts';
 import { notAnObject } from './decoding-errors.ts';
 import { readKind } from './read-kind.ts';
@@ -27,12 +26,12 @@ export async function readDeleteOptions(
   decoder: Pick<BodyDecoder, 'readYaml'>,
   context: RequestContext,
 ): Promise<DeleteOptions> {
-  const { exchange } = context;
+  const { exchange, work } = context;
   const body = await exchange.readBody(maxBodyBytes);
   if (body.length === 0) return decodeDeleteQuery(context.info.query);
   const format = bodyFormat(context);
-  if (format === 'protobuf')
-    return decodeDeleteOptions(await inTimeSlices(protobufDeleteOptions(body), body.length, context));
+  work.grow(body.length);
+  if (format === 'protobuf') return decodeDeleteOptions(await work.run(protobufDeleteOptions(body)));
   const details: JsonTextDetails = { literals: new Map(), repeats: new Map() };
   const document =
     format === 'yaml'
@@ -40,24 +39,23 @@ export async function readDeleteOptions(
       : () => parseJsonIncrementally(body, true, { details, limits: bodyLimits });
   let value;
   try {
-    ({ value } = await inTimeSlices<ParsedYaml>(document(), body.length, context));
+    ({ value } = await work.run<ParsedYaml>(document()));
   } catch (error) {
     if (context.signal.aborted) throw error;
     throw statusErrors.badRequest(`couldn't get version/kind; json parse error: ${(error as Error).message}`, error);
   }
   if (value !== null && !isJsonObject(value)) throw statusErrors.badRequest(notAnObject(value));
-  return inTimeSlices(decodeParsed(value ?? {}, details), body.length, context);
+  await work.pause();
+  return decodeParsed(value ?? {}, details);
 }
 
-function* decodeParsed(object: JsonObject, details: JsonTextDetails): Generator<void, DeleteOptions> {
+function decodeParsed(object: JsonObject, details: JsonTextDetails): DeleteOptions {
   const { kind, apiVersion, failure } = readKind(object, details);
   if (failure !== undefined) throw statusErrors.badRequest(failure);
   // A wrong kind is refused before anything else is read.
   if (kind !== '' && kind !== 'DeleteOptions') return decodeDeleteOptions({ kind, apiVersion });
   Object.assign(object, { kind: 'DeleteOptions' });
-  yield;
-  yield* deleteOptionsSchema.decodeIncrementally(object, details);
-  yield;
+  deleteOptionsSchema.decodeTyped(object, details);
   return decodeDeleteOptions(object);
 }
 

@@ -8,6 +8,7 @@ import {
   isJsonObject,
   isStatusError,
 } from '@multiplane/apimachinery';
+import type { RequestWork } from '@multiplane/component-base';
 import { metadataProblem } from '@multiplane/schema';
 import { reasonOf } from './decoding-errors.ts';
 import type { ExpectedKind } from './expected-kind.ts';
@@ -32,64 +33,42 @@ export interface ShapeReport {
  * Brings a document into the form of its kind, in place: checks types, prunes unknown fields, decodes metadata, also that of
  * embedded resources, applies defaults. Throws {@link UnmarshalError} if types do not match.
  */
-export function shapeDocument(document: JsonObject, expected: ExpectedKind, options: ShapeOptions = {}): ShapeReport {
+export async function shapeDocument(
+  document: JsonObject,
+  expected: ExpectedKind,
+  work: RequestWork,
+  options: ShapeOptions = {},
+): Promise<ShapeReport> {
   const resets = resetsManagedFields(document);
   const duplicates = decodeTypes(document, expected, options);
+  await work.pause();
   const { unknownFields } = expected.schema.prune(document);
+  await work.pause();
   shapeMetadata(document, expected, resets);
   coerceEmbedded(document, expected);
+  await work.pause();
   expected.schema.applyDefaults(document, options);
   return { unknownFields, duplicates };
 }
 
-/** {@link shapeDocument} as a generator that yields between its passes. */
-export function* shapeIncrementally(
+/** {@link shapeDocument} of what admission has changed; returns the paths of unknown fields. */
+export async function conformToKind(
   document: JsonObject,
   expected: ExpectedKind,
-  options: ShapeOptions = {},
-): Generator<void, ShapeReport> {
-  const resets = resetsManagedFields(document);
-  const duplicates = yield* decodeTypesIncrementally(document, expected, options);
-  yield;
-  const { unknownFields } = expected.schema.prune(document);
-  yield;
-  shapeMetadata(document, expected, resets);
-  yield;
-  coerceEmbedded(document, expected);
-  expected.schema.applyDefaults(document, options);
-  return { unknownFields, duplicates };
-}
-
-/** {@link shapeIncrementally}; returns the paths of unknown fields only. */
-export function* conformIncrementally(
-  document: JsonObject,
-  expected: ExpectedKind,
-): Generator<void, readonly string[]> {
-  return (yield* shapeIncrementally(document, expected)).unknownFields;
+  work: RequestWork,
+): Promise<readonly string[]> {
+  return (await shapeDocument(document, expected, work)).unknownFields;
 }
 
 function decodeTypes(
   document: JsonObject,
   { origin, schema }: ExpectedKind,
-  { details }: ShapeOptions,
+  { details, isConverted }: ShapeOptions,
 ): readonly string[] | undefined {
   if (origin !== 'built-in') return undefined;
   try {
-    return schema.decodeTyped(document, details);
-  } catch (error) {
-    throw typeFailure(error);
-  }
-}
-
-function* decodeTypesIncrementally(
-  document: JsonObject,
-  { origin, schema }: ExpectedKind,
-  { details, isConverted }: ShapeOptions,
-): Generator<void, readonly string[] | undefined> {
-  if (origin !== 'built-in') return undefined;
-  try {
-    if (isConverted !== true) return yield* schema.decodeIncrementally(document, details);
-    yield* schema.convertIncrementally(document, details);
+    if (isConverted !== true) return schema.decodeTyped(document, details);
+    schema.convertTyped(document, details);
     return undefined;
   } catch (error) {
     throw typeFailure(error);

@@ -11,7 +11,7 @@ import {
 } from '@multiplane/apimachinery';
 import type { Clock, Runnable } from '@multiplane/component-base';
 import { JobThreads, JobThreadError } from '../../threads/job-threads.ts';
-import { type Abortable, inTimeSlices } from '../../time-slices.ts';
+import { type Abortable, whileTimeLasts } from '../../time-slices.ts';
 import { inlineYamlReader, type YamlDocument, type YamlReader, type YamlRequest } from './yaml-reader.ts';
 import type { YamlAnswer } from './yaml-thread.ts';
 
@@ -61,7 +61,7 @@ export class YamlWorker implements YamlReader, Runnable {
     const text = body.toString('utf8');
     let json: ParsedYaml | undefined;
     try {
-      if (mayBeJson(text)) json = await inTimeSlices(parseJsonAsYamlIncrementally(text), body.length, request);
+      if (mayBeJson(text)) json = await whileTimeLasts(parseJsonAsYamlIncrementally(text), request);
     } catch (error) {
       if (error instanceof YamlSyntaxError) return faulty(error.message);
       throw error;
@@ -97,7 +97,7 @@ async function documentIn(answer: YamlAnswer, request: Abortable | undefined): P
     return { value, duplicates: [...duplicates] };
   };
   try {
-    return readOnce(await inTimeSlices(parse(), json.length, request), parse);
+    return readOnce(await whileTimeLasts(parse(), request), parse);
   } catch (error) {
     if (error instanceof JsonSyntaxError) return faulty(`yaml: ${error.message}`);
     throw error;

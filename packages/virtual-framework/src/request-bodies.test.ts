@@ -1,12 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import type { ResourceRequest } from '@multiplane/apiserver';
 import { BodyDecoder, YamlWorker } from '@multiplane/apiserver';
-import { systemClock } from '@multiplane/component-base';
-import { parseYamlBody } from './large-bodies.ts';
+import { RequestWork, systemClock } from '@multiplane/component-base';
+import { parseYamlBody } from './request-bodies.ts';
 
 const context = {
   info: { cluster: 'consumer' },
   signal: new AbortController().signal,
+  work: new RequestWork({ flow: 'consumer' }),
 } as unknown as ResourceRequest['context'];
 
 describe('YAML of 300 KiB in a write through a virtual workspace', () => {
