@@ -253,3 +253,9 @@ describe('for all lists', () => {
     expect(deepEqual(emptied, { metadata: { finalizers: [] } })).toBe(true);
   });
 });
+
+test('what is left of a patch has no nulls where the document had nothing', () => {
+  let left: Json = null;
+  applyStrategicMergePatch({}, { list: [{ x: { a: null } }] }, meta(), (change) => (left = change));
+  expect(left).toEqual({ list: [{ x: {} }] });
+});

@@ -11,7 +11,6 @@ import {
 } from '../json/json.ts';
 import { statusErrors, type StatusError } from '../errors/status-error.ts';
 import { identityOf, mergeItems, mergeScalars, orderLike } from './strategic-merge-list.ts';
-import { copyWithoutNulls } from './merge-patch.ts';
 import { malformedPatch, patchNotApplicable, unfitPatch } from './patch-errors.ts';
 
 /** What a strategic merge needs to know of a place in a schema. `PatchMeta` of a compiled schema is one. */
@@ -89,7 +88,7 @@ function mergeMember(target: JsonObject, name: string, change: Json, meta: Patch
   } else if (Array.isArray(current) && Array.isArray(change)) {
     setOwn(target, name, mergeList(current, change, meta));
   } else {
-    const kept = typeof change === 'object' ? withoutDirectives(copyWithoutNulls(change)) : change;
+    const kept = typeof change === 'object' ? withoutDirectives(dropNulls(change)) : change;
     if (kept === undefined) delete target[name];
     else setOwn(target, name, kept);
   }
@@ -230,6 +229,19 @@ function deleteFromList(target: JsonObject, name: string, values: Json): void {
 function fieldAfter(name: string, prefix: string, problem: string): string {
   if (name[prefix.length] !== '/') throw malformedPatch(problem);
   return name.slice(prefix.length + 1);
+}
+
+/** Drops members that are null at every depth; null elements of lists stay. In place: errors quote what is left of the patch. */
+function dropNulls(value: Json): Json {
+  if (Array.isArray(value)) for (const item of value) dropNulls(item);
+  else if (isJsonObject(value)) {
+    for (const name of Object.keys(value)) {
+      const member = value[name] as Json;
+      if (member === null) delete value[name];
+      else dropNulls(member);
+    }
+  }
+  return value;
 }
 
 /** A value the document does not have: objects with a `$patch` vanish, whatever it says. */
