@@ -131,7 +131,8 @@ export class ClaimReferences {
   }
 
   #sourcesOf(entry: CacheEntry | undefined): readonly ReferenceSource[] {
-    if (entry === undefined) return [];
+    // Most bindings have no such claim, and are not parsed for it.
+    if (entry === undefined || !entry.value.includes('"references"')) return [];
     const binding = this.#modules.reader.stored(entry) as DeepReadonly<APIBinding>;
     const claims = binding.spec?.permissionClaims ?? [];
     if (claims.length === 0 || isReleased(binding)) return [];
