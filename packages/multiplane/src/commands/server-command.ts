@@ -9,6 +9,7 @@ import {
   type OptionTable,
   type OptionValues,
 } from '@multiplane/component-base';
+import { supervisedVariable } from '../sharded/supervised-variable.ts';
 import { version } from '../version.ts';
 
 /** The options of every server. */
@@ -52,7 +53,7 @@ export function serverCommand<Table extends OptionTable, Options extends CommonO
         { write: (text) => void process.stderr.write(text) },
       );
       for (const name of options.features?.unknown ?? []) logger.warn('unknown feature gate', { name });
-      endWithSupervisor(process);
+      if (environment[supervisedVariable] === '1') endWithSupervisor(process);
       using shutdown = new ShutdownSignal({ source: process, logger, forceExit: (code) => process.exit(code) });
       await run(options, { logger, signal: shutdown.signal, version }, given);
       return 0;
