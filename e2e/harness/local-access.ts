@@ -44,6 +44,18 @@ export class LocalAccess implements Omit<ControlPlane, keyof AsyncDisposable> {
   }
 
   /** Requests as the user of a context, or with a token of the token file. */
+  /** Throws while it does not answer that it is ready. */
+  async ready(as: ContextName): Promise<void> {
+    const transport = this.transport(as);
+    try {
+      const response = await transport.open({ method: 'GET', path: '/readyz' });
+      response.resume();
+      if (response.statusCode !== 200) throw new Error(`/readyz answered ${response.statusCode}`);
+    } finally {
+      transport.close();
+    }
+  }
+
   transport(as: ContextName | { readonly token: string }): RestTransport {
     const config = typeof as === 'string' ? this.config(as) : { server: this.url, ca: this.ca, token: as.token };
     return new RestTransport({ config, userAgent: 'multiplane-e2e' });

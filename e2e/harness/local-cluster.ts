@@ -87,16 +87,7 @@ export class LocalCluster extends LocalAccess implements ControlPlane {
       startTimeout,
       env,
       logFile: directory.join('server.log'),
-      probe: async () => {
-        const transport = this.transport('shard-base');
-        try {
-          const response = await transport.open({ method: 'GET', path: '/readyz' });
-          response.resume();
-          if (response.statusCode !== 200) throw new Error(`/readyz answered ${response.statusCode}`);
-        } finally {
-          transport.close();
-        }
-      },
+      probe: () => this.ready('shard-base'),
     });
   }
 

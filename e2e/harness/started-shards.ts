@@ -50,16 +50,7 @@ export class StartedShards extends LocalAccess implements AsyncDisposable {
       args: this.#args(flags),
       startTimeout: 90_000,
       logFile: this.path('server.log'),
-      probe: async () => {
-        const transport = this.transport('base');
-        try {
-          const response = await transport.open({ method: 'GET', path: '/readyz' });
-          response.resume();
-          if (response.statusCode !== 200) throw new Error(`/readyz answered ${response.statusCode}`);
-        } finally {
-          transport.close();
-        }
-      },
+      probe: () => this.ready('base'),
     });
     await this.#server.start();
   }

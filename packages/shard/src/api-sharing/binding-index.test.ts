@@ -1,10 +1,10 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import type { LogicalClusterName } from '@multiplane/apimachinery';
-import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import { DecodedObjects, ObjectReader } from '@multiplane/apiserver';
 import type { AcceptablePermissionClaim, APIBinding, BoundResource } from '@multiplane/apis';
-import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
+import { customResourcePrefix, type WatchCache } from '@multiplane/storage';
+import { CachedObjectsFixture } from '../../test/cached-objects-fixture.ts';
 import { BindingIndex } from './binding-index.ts';
-import { FakeClock } from '@multiplane/testing';
 
 const prefix = customResourcePrefix('apis.kcp.io', 'apibindings');
 const consumer = 'consumer' as LogicalClusterName;
@@ -41,22 +41,13 @@ function binding(name: string, wanted: Wanted): APIBinding {
   };
 }
 
+let objects: CachedObjectsFixture;
 let cache: WatchCache;
 let index: BindingIndex;
 let reader: ObjectReader;
 beforeEach(async () => {
-  cache = openWatchCache(
-    {},
-    {
-      storage: new MemoryStorage(),
-      clock: new FakeClock(),
-      onError: (error) => {
-        throw new Error('the watch cache failed', { cause: error });
-      },
-    },
-  );
-  await cache.ready;
-  reader = new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) });
+  objects = await CachedObjectsFixture.open();
+  ({ cache, reader } = objects);
   index = new BindingIndex({}, { cache, reader });
   index.start();
   await index.synced;
@@ -66,20 +57,10 @@ afterEach(async () => {
   await cache.close();
 });
 
-/** Stores a binding; resolves when the cache has it. */
-async function put(cluster: LogicalClusterName, name: string, wanted: Wanted): Promise<void> {
-  const key = objectKey(prefix, { cluster, namespace: '', name });
-  const value = encodeForStorage(binding(name, wanted));
-  const existing = cache.peek(key);
-  const revision =
-    existing === undefined ? await cache.create(key, value) : await cache.update(key, value, existing.revision);
-  await cache.waitFor(revision, 5_000);
-}
-
-async function remove(cluster: LogicalClusterName, name: string): Promise<void> {
-  const key = objectKey(prefix, { cluster, namespace: '', name });
-  await cache.waitFor(await cache.delete(key, cache.peek(key)?.revision ?? 0), 5_000);
-}
+const put = (cluster: LogicalClusterName, name: string, wanted: Wanted): Promise<void> =>
+  objects.put(prefix, { cluster, namespace: '', name }, binding(name, wanted));
+const remove = (cluster: LogicalClusterName, name: string): Promise<void> =>
+  objects.remove(prefix, { cluster, namespace: '', name });
 
 describe('a logical cluster', () => {
   test('has the resources of its own bindings only', async () => {

@@ -1,10 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { JsonObject, KubeObject, LogicalClusterName } from '@multiplane/apimachinery';
-import { DecodedObjects, encodeForStorage, ObjectReader } from '@multiplane/apiserver';
+import type { JsonObject, LogicalClusterName } from '@multiplane/apimachinery';
 import type { ClaimReference } from '@multiplane/apis';
-import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache, type WatchCache } from '@multiplane/storage';
-import { FakeClock } from '@multiplane/testing';
+import { customResourcePrefix } from '@multiplane/storage';
 import fc from 'fast-check';
+import { CachedObjectsFixture } from '../../test/cached-objects-fixture.ts';
 import { ClaimReferences, sourceOf, type ReferenceChange, type ReferenceSource } from './claim-references.ts';
 
 const bindingsPrefix = customResourcePrefix('apis.kcp.io', 'apibindings');
@@ -19,25 +18,12 @@ const byRefs: ClaimReference = { group: 'example.dev', resource: 'things', path:
 const source = (more: Partial<ClaimReference> = {}): ReferenceSource =>
   sourceOf({ ...byRefs, ...more }, secrets, bound) as ReferenceSource;
 
-let cache: WatchCache;
+let objects: CachedObjectsFixture;
 let references: ClaimReferences;
 let changes: string[];
 beforeEach(async () => {
-  cache = openWatchCache(
-    {},
-    {
-      storage: new MemoryStorage(),
-      clock: new FakeClock(),
-      onError: (error) => {
-        throw new Error('the watch cache failed', { cause: error });
-      },
-    },
-  );
-  await cache.ready;
-  references = new ClaimReferences({
-    cache,
-    reader: new ObjectReader({ decoded: new DecodedObjects({ maxBytes: 1024 * 1024 }) }),
-  });
+  objects = await CachedObjectsFixture.open();
+  references = new ClaimReferences(objects);
   references.start();
   changes = [];
   references.subscribe(({ cluster, claimed, namespace, name }: ReferenceChange) => {
@@ -46,30 +32,12 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   references.stop();
-  await cache.close();
+  await objects.cache.close();
 });
-
-/** Stores an object; resolves when the cache has it. */
-async function put(
-  prefix: string,
-  location: { cluster: LogicalClusterName; namespace: string; name: string },
-  object: object,
-) {
-  const key = objectKey(prefix, location);
-  const value = encodeForStorage(object as KubeObject);
-  const existing = cache.peek(key);
-  const revision =
-    existing === undefined ? await cache.create(key, value) : await cache.update(key, value, existing.revision);
-  await cache.waitFor(revision, 5_000);
-}
-async function remove(prefix: string, location: { cluster: LogicalClusterName; namespace: string; name: string }) {
-  const key = objectKey(prefix, location);
-  await cache.waitFor(await cache.delete(key, cache.peek(key)?.revision ?? 0), 5_000);
-}
 
 const bind = (cluster: LogicalClusterName, reference: ClaimReference | undefined = byRefs, state = 'Accepted') => {
   const claim = { resource: 'secrets', verbs: ['*'], objects: { references: [reference] } };
-  return put(
+  return objects.put(
     bindingsPrefix,
     { cluster, namespace: '', name: 'b' },
     {
@@ -85,7 +53,7 @@ const bind = (cluster: LogicalClusterName, reference: ClaimReference | undefined
   );
 };
 const thing = (cluster: LogicalClusterName, namespace: string, name: string, ...refs: (string | JsonObject)[]) =>
-  put(
+  objects.put(
     thingsPrefix,
     { cluster, namespace, name },
     {
@@ -118,7 +86,7 @@ describe('objects that objects of an export name', () => {
     expect(changes.splice(0)).toEqual(['here secrets a/one', 'here secrets a/two']);
     await thing(here, 'a', 'x', { name: 'two' }, { name: 7 }, {}, '');
     expect(changes).toEqual([]);
-    await remove(thingsPrefix, { cluster: here, namespace: 'a', name: 'y' });
+    await objects.remove(thingsPrefix, { cluster: here, namespace: 'a', name: 'y' });
     expect(changes.splice(0)).toEqual(['here secrets a/one']);
     expect(references.has(source(), here, 'a', 'one')).toBe(false);
     expect(references.has(source(), here, 'a', 'two')).toBe(true);
@@ -161,7 +129,7 @@ describe('objects that objects of an export name', () => {
           if (refs !== null) {
             await thing(here, namespace, name, ...refs);
             things.set(key, refs);
-          } else if (things.delete(key)) await remove(thingsPrefix, { cluster: here, namespace, name });
+          } else if (things.delete(key)) await objects.remove(thingsPrefix, { cluster: here, namespace, name });
           const expected = new Set(
             [...things].flatMap(([from, to]) => to.map((target) => `${from.slice(0, 1)}/${target}`)),
           );
