@@ -16,7 +16,11 @@ export function launchProcess(
   { command, args, env }: LaunchOptions,
   modules: { readonly write: (text: string) => void; readonly end: () => void },
 ): LaunchedProcess {
-  const child = spawn(command, args, { env: { ...env, [supervisedVariable]: '1' }, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
+  const child = spawn(command, args, {
+    env: { ...env, [supervisedVariable]: '1' },
+    detached: true,
+    stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
+  });
   const [, output, errors] = child.stdio;
   for (const stream of [output, errors]) stream?.setEncoding('utf8').on('data', modules.write);
   const ended = new Promise<string>((resolve) => {
