@@ -53,7 +53,7 @@ test('shrinking takes the last shards away when only their own logical clusters 
   await store('shard-2', 'system:admin', 'system:bound-crds');
   expect(await resized(folder.path, three, 2)).toEqual({ shards: ['root', 'shard-1'], removed: ['shard-2'] });
   await expect(resized(folder.path, three, 1)).rejects.toThrow(
-    '--shards=1 would take shard-1 away, which has 1 logical cluster: start with --shards=3, run "kubectl kcp drain-shard shard-1" and stop before you start with fewer shards',
+    '--shards=1 would take shard-1 away, which has 1 logical cluster: start with --shards=3, delete its workspaces or restore snapshots of them elsewhere (multiplane snapshot), and stop before you start with fewer shards',
   );
 });
 

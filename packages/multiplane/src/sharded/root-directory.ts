@@ -59,7 +59,7 @@ export async function resized(
     const left = await logicalClustersIn(join(rootDirectory, name));
     if (left > 0)
       throw new OptionError(
-        `--shards=${count} would take ${name} away, which has ${left} logical ${left === 1 ? 'cluster' : 'clusters'}: start with --shards=${shards.length}, run "kubectl kcp drain-shard ${name}" and stop before you start with fewer shards`,
+        `--shards=${count} would take ${name} away, which has ${left} logical ${left === 1 ? 'cluster' : 'clusters'}: start with --shards=${shards.length}, delete its workspaces or restore snapshots of them elsewhere (multiplane snapshot), and stop before you start with fewer shards`,
       );
   }
   return { shards: wanted, removed: [...new Set([...removed, ...leaving])].filter((name) => !wanted.includes(name)) };
