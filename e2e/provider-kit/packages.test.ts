@@ -197,6 +197,8 @@ describe('installed into other projects', () => {
       ),
     );
     await vitest.install();
-    expect(await vitest.run('vitest', ['run'])).toMatch(/1 passed/);
+    // Its own limit of five seconds is for an idle machine.
+    const limits = ['--testTimeout=60000', '--hookTimeout=60000'];
+    expect(await vitest.run('vitest', ['run', ...limits])).toMatch(/1 passed/);
   }, 240_000);
 });
