@@ -33,7 +33,7 @@ export { clusterQuotaNamespace, isClusterScopedQuota } from './quota/cluster-sco
 export { contentEvaluators, quotaEvaluatorOf } from './quota/quota-evaluators.ts';
 export { scopeRequirements } from './quota/scope-requirements.ts';
 export * from './kcp/api-sharing.ts';
-export { effectiveClaim } from './kcp/effective-claim.ts';
+export { claimsInForce, effectiveClaim } from './kcp/effective-claim.ts';
 export { referencedObject } from './kcp/referenced-object.ts';
 export * from './kcp/cached-resources.ts';
 export { isCachedResource, isCachedResourceSlice, resourceReferenceOf } from './kcp/cached-resource-names.ts';

@@ -1,5 +1,5 @@
 import { deepEqual, type DeepReadonly, type Json } from '@multiplane/apimachinery';
-import type { ClaimedObjects, PermissionClaim, ScopedPermissionClaim } from './api-sharing.ts';
+import { claimKey, type ClaimedObjects, type PermissionClaim, type ScopedPermissionClaim } from './api-sharing.ts';
 
 type Objects = DeepReadonly<ClaimedObjects>;
 
@@ -19,6 +19,18 @@ export function effectiveClaim<T extends DeepReadonly<ScopedPermissionClaim>>(
     ...(objects === undefined ? {} : { objects }),
     ...(subresources === undefined ? {} : { subresources }),
   };
+}
+
+/** Of the claims that a consumer accepts those that the export makes, each as its {@link effectiveClaim}. */
+export function claimsInForce<T extends DeepReadonly<ScopedPermissionClaim>>(
+  accepted: Iterable<T>,
+  offered: DeepReadonly<readonly PermissionClaim[]> = [],
+): T[] {
+  const offers = new Map(offered.map((claim) => [claimKey(claim), claim]));
+  return Array.from(accepted).flatMap((claim) => {
+    const offer = offers.get(claimKey(claim));
+    return offer === undefined ? [] : [effectiveClaim(claim, offer)];
+  });
 }
 
 const both = <T>(a: T | undefined, b: T | undefined, combine: (a: T, b: T) => T): T | undefined =>

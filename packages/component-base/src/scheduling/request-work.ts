@@ -15,7 +15,7 @@ export interface RequestWorkOptions {
  * The work for one request or one write: for whom it is done, how large its input is, and when it yields to the event loop.
  *
  * The stages of a request (decode, patch, prune, default, admit, validate, encode) are plain functions, each linear in the values of one
- * object, whose number is bounded. Whoever runs them calls {@link pause} between two of them. Small work never yields.
+ * object, whose number is bounded. The caller of the stages calls {@link pause} between two of them. Small work never yields.
  */
 export class RequestWork {
   readonly flow: string | undefined;
@@ -28,7 +28,7 @@ export class RequestWork {
     this.#signal = options.signal ?? (() => undefined);
   }
 
-  /** Aborts when nobody waits for the result any more. */
+  /** Aborts when the client or the caller has given up. */
   get signal(): AbortSignal | undefined {
     return this.#signal();
   }

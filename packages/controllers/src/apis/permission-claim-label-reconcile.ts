@@ -9,7 +9,7 @@ import {
   apiBindings,
   claimKey,
   claimLabelPrefix,
-  effectiveClaim,
+  claimsInForce,
   isReleased,
   type APIBinding,
   type ExportLabelValues,
@@ -131,15 +131,8 @@ export const acceptedClaims = ({ spec }: DeepReadonly<APIBinding>): Claims =>
   );
 
 /** Of the accepted claims those that the export makes, as far as it makes them. */
-function offeredClaims({ status }: DeepReadonly<APIBinding>, accepted: Claims): Claims {
-  const offers = new Map((status?.exportPermissionClaims ?? []).map((claim) => [claimKey(claim), claim]));
-  return new Map(
-    Array.from(accepted).flatMap(([key, claim]) => {
-      const offer = offers.get(key);
-      return offer === undefined ? [] : [[key, effectiveClaim(claim, offer)]];
-    }),
-  );
-}
+const offeredClaims = ({ status }: DeepReadonly<APIBinding>, accepted: Claims): Claims =>
+  new Map(claimsInForce(accepted.values(), status?.exportPermissionClaims).map((claim) => [claimKey(claim), claim]));
 
 /** The claims in force whose objects are those that others name. */
 export const referringClaims = (binding: DeepReadonly<APIBinding>): Claim[] =>

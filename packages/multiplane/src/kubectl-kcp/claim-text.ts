@@ -1,6 +1,6 @@
 import type { DeepReadonly } from '@multiplane/apimachinery';
 import { effectiveClaim, type ScopedPermissionClaim } from '@multiplane/apis';
-import { groupResourceText, type Binding, type Claim } from './permission-claims.ts';
+import { groupResourceText, isSameClaim, type Binding } from './permission-claims.ts';
 
 /** A claim of an export with the answer of the binding, and what is in force if it is accepted. */
 export interface AnsweredClaim {
@@ -12,7 +12,7 @@ export interface AnsweredClaim {
 export function answeredClaims({ spec, status }: Binding): readonly AnsweredClaim[] {
   const own = spec?.permissionClaims ?? [];
   return (status?.exportPermissionClaims ?? own).map((offer) => {
-    const answer = own.find((claim) => isSame(claim, offer));
+    const answer = own.find((claim) => isSameClaim(claim, offer));
     const { defaultSelector: selector = { matchAll: true } } = offer;
     const claim = effectiveClaim({ verbs: ['*'], selector, ...(answer ?? offer) } as ScopedPermissionClaim, {
       verbs: ['*'],
@@ -21,9 +21,6 @@ export function answeredClaims({ spec, status }: Binding): readonly AnsweredClai
     return { state: answer?.state ?? 'Not answered', claim };
   });
 }
-
-const isSame = (a: Claim, b: Claim): boolean =>
-  a.resource === b.resource && (a.group ?? '') === (b.group ?? '') && (a.identityHash ?? '') === (b.identityHash ?? '');
 
 /** One line for people: `get and list secrets with the names ca and root, in the namespace default`. */
 export function claimText({

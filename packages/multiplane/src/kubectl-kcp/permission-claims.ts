@@ -68,7 +68,8 @@ export function parseGroupResource(text: string): { readonly group: string; read
 export const groupResourceText = ({ group = '', resource }: Pick<Claim, 'group' | 'resource'>): string =>
   group === '' ? resource : `${resource}.${group}`;
 
-const isSameClaim = (a: Claim, b: Claim): boolean =>
+/** Whether a claim of a binding answers that of an export. */
+export const isSameClaim = (a: Claim, b: Claim): boolean =>
   a.resource === b.resource && (a.group ?? '') === (b.group ?? '') && (a.identityHash ?? '') === (b.identityHash ?? '');
 
 function matches(claim: Claim, filter: ClaimFilter): boolean {

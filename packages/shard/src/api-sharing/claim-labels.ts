@@ -1,10 +1,9 @@
 import type { DeepReadonly, GroupResource, LogicalClusterName } from '@multiplane/apimachinery';
 import {
   apiBindings,
-  claimKey,
   claimLabelPrefix,
   claimLabels,
-  effectiveClaim,
+  claimsInForce,
   ExportLabelValues,
   exportProviderGroup,
   isReviewResource,
@@ -149,12 +148,10 @@ export class ClaimLabels {
   #addClaims(binding: IndexedBinding, inForce: Map<string, Claim[]>): void {
     const { exportCluster, claims, exportClaims, released } = binding;
     if (claims.length === 0 || exportClaims.length === 0 || exportCluster === undefined || released) return;
-    const offered = new Map(exportClaims.map((claim) => [claimKey(claim), claim]));
-    for (const claim of claims) {
-      const offer = offered.get(claimKey(claim));
-      if (claim.state !== 'Accepted' || offer === undefined) continue;
+    const accepted = claims.filter(({ state }) => state === 'Accepted');
+    for (const claim of claimsInForce(accepted, exportClaims)) {
       const key = resourceKey({ group: claim.group ?? '', resource: claim.resource });
-      const made = this.#claimOf(effectiveClaim(claim, offer), binding, exportCluster);
+      const made = this.#claimOf(claim, binding, exportCluster);
       const others = inForce.get(key);
       if (others === undefined) inForce.set(key, [made]);
       else others.push(made);

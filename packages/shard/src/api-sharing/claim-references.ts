@@ -8,8 +8,7 @@ import {
 import { CacheSubscription, type ObjectReader } from '@multiplane/apiserver';
 import {
   apiBindings,
-  claimKey,
-  effectiveClaim,
+  claimsInForce,
   isReleased,
   referencedObject,
   type APIBinding,
@@ -68,8 +67,7 @@ export function sourceOf(
  *
  * It follows the APIBindings: as long as one of them accepts a claim with a reference, the objects of the resource that
  * refers are followed, with one subscription for all consumers. Per named object it holds its name and the namespace; the
- * objects themselves are read once per change. A change of the set is reported after it counts, so whoever asks then has the
- * new answer; what the initial list of a source names is not reported.
+ * objects themselves are read once per change. A change of the set is reported once {@link has} knows it; what the initial list of a source names is not reported.
  */
 export class ClaimReferences {
   readonly #modules: Modules;
@@ -136,15 +134,13 @@ export class ClaimReferences {
     const binding = this.#modules.reader.stored(entry) as DeepReadonly<APIBinding>;
     const claims = binding.spec?.permissionClaims ?? [];
     if (claims.length === 0 || isReleased(binding)) return [];
-    const offered = new Map((binding.status?.exportPermissionClaims ?? []).map((claim) => [claimKey(claim), claim]));
-    return claims.flatMap((claim) => {
-      const offer = offered.get(claimKey(claim));
-      if (claim.state !== 'Accepted' || offer === undefined) return [];
-      const claimed = { group: claim.group ?? '', resource: claim.resource };
-      return (effectiveClaim(claim, offer).objects?.references ?? []).flatMap(
-        (reference) => sourceOf(reference, claimed, binding.status?.boundResources ?? []) ?? [],
-      );
-    });
+    const accepted = claims.filter(({ state }) => state === 'Accepted');
+    return claimsInForce(accepted, binding.status?.exportPermissionClaims).flatMap(
+      ({ group = '', resource, objects }) =>
+        (objects?.references ?? []).flatMap(
+          (reference) => sourceOf(reference, { group, resource }, binding.status?.boundResources ?? []) ?? [],
+        ),
+    );
   }
 
   /** Adds before it removes, so that a source that stays in use is not loaded anew. */
