@@ -12,7 +12,7 @@ import type { RestTransport } from '@multiplane/client';
 import { systemClock } from '@multiplane/component-base';
 import { customResourcePrefix, MemoryStorage, objectKey, openWatchCache } from '@multiplane/storage';
 import { apiExport, apiResourceSchema } from '@multiplane/testing';
-import { ClaimReferences } from '@multiplane/shard';
+import { ClaimReferences, sourceOf, type ReferenceSource } from '@multiplane/shard';
 import { ServerProcess } from './api/server-process.ts';
 import { atRate, get, many, post, readyWorkspaces, until } from './load.ts';
 import { report } from './report.ts';
@@ -25,11 +25,12 @@ const perSecond = 100;
 const timed = 2_000;
 const group = 'bench.example.dev';
 const apis = 'apis/apis.kcp.io/v1alpha2';
+const reference = { group, resource: 'stores', path: '.spec.secretRef' };
 const claims = [
   {
     resource: 'secrets',
     verbs: ['*'],
-    objects: { references: [{ group, resource: 'stores', path: '.spec.secretRef' }] },
+    objects: { references: [reference] },
   },
 ];
 const store = (name: string, secret: string): KubeObject => ({
@@ -69,6 +70,7 @@ async function measureMemory(): Promise<void> {
   const cache = openWatchCache({}, { storage: new MemoryStorage(), clock: systemClock, onError });
   await cache.ready;
   const bindings = customResourcePrefix('apis.kcp.io', 'apibindings');
+  const bound = [{ group, resource: 'stores', schema: { name: 'v1.stores', UID: 'u', identityHash: 'identity' } }];
   const stores = customResourcePrefix(group, 'stores', 'identity');
   const identity = { creationTimestamp: '2026-01-01T00:00:00Z' };
   const put = (prefix: string, cluster: string, namespace: string, object: KubeObject): Promise<number> => {
@@ -79,7 +81,6 @@ async function measureMemory(): Promise<void> {
   let revision = 0;
   for (let consumer = 0; consumer < consumers; consumer++) {
     const cluster = `consumer-${consumer}`;
-    const schema = { name: 'v1.stores', UID: 'u', identityHash: 'identity' };
     await put(bindings, cluster, '', {
       apiVersion: 'apis.kcp.io/v1alpha2',
       kind: 'APIBinding',
@@ -87,7 +88,7 @@ async function measureMemory(): Promise<void> {
       spec: {
         permissionClaims: claims.map((claim) => ({ ...claim, selector: { matchAll: true }, state: 'Accepted' })),
       },
-      status: { boundResources: [{ group, resource: 'stores', schema }], exportPermissionClaims: claims },
+      status: { boundResources: bound, exportPermissionClaims: claims },
     });
     for (let index = 0; index < perConsumer; index++)
       revision = await put(stores, cluster, 'default', store(`store-${index}`, `credentials-of-store-${index}`));
@@ -97,12 +98,7 @@ async function measureMemory(): Promise<void> {
   const before = held();
   const references = new ClaimReferences({ cache, reader });
   references.start();
-  const source = {
-    claimed: { group: '', resource: 'secrets' },
-    prefix: stores,
-    path: '.spec.secretRef',
-    otherNamespaces: false,
-  };
+  const source = sourceOf(reference, { group: '', resource: 'secrets' }, bound) as ReferenceSource;
   await references.ready([source]);
   const last = `credentials-of-store-${perConsumer - 1}`;
   if (!references.has(source, `consumer-${consumers - 1}` as LogicalClusterName, 'default', last))

@@ -6,4 +6,4 @@ export { runShard, type ShardModules } from './server.ts';
 export { replicatedKinds } from '@multiplane/controllers';
 export { builtInKeyPrefixes, contentPrefixOf } from './content-prefix.ts';
 /** Measured by itself. */
-export { ClaimReferences } from './api-sharing/claim-references.ts';
+export { ClaimReferences, sourceOf, type ReferenceSource } from './api-sharing/claim-references.ts';

@@ -18,6 +18,8 @@ import { customResourcePrefix, parseObjectKey, type CacheEntry, type WatchCache 
 
 /** References of objects of one identity to objects of a claimed resource. */
 export interface ReferenceSource {
+  /** Equal for sources with the same references. */
+  readonly key: string;
   readonly claimed: GroupResource;
   /** Where the objects that refer are stored. */
   readonly prefix: string;
@@ -45,10 +47,6 @@ interface Modules {
 const maxReferences = 1_000;
 const bindingsPrefix = customResourcePrefix(apiBindings.group, apiBindings.resource);
 
-/** Equal for sources with the same references. */
-const sourceKey = ({ claimed, prefix, path, otherNamespaces }: ReferenceSource): string =>
-  JSON.stringify([claimed.group, claimed.resource, prefix, path, otherNamespaces]);
-
 /** The source of a reference in a logical cluster; undefined while the cluster does not bind the resource that refers. */
 export function sourceOf(
   { group = '', resource, path, otherNamespaces = false }: DeepReadonly<ClaimReference>,
@@ -58,7 +56,8 @@ export function sourceOf(
   const found = bound.find((one) => one.group === group && one.resource === resource);
   if (found === undefined) return undefined;
   const prefix = customResourcePrefix(group, resource, found.schema.identityHash);
-  return { claimed, prefix, path, otherNamespaces };
+  const key = JSON.stringify([claimed.group, claimed.resource, prefix, path, otherNamespaces]);
+  return { key, claimed, prefix, path, otherNamespaces };
 }
 
 /**
@@ -120,7 +119,7 @@ export class ClaimReferences {
   }
 
   #find(source: ReferenceSource): ReferenceSet | undefined {
-    return this.#sources.get(sourceKey(source))?.set;
+    return this.#sources.get(source.key)?.set;
   }
 
   async #wait(sources: readonly ReferenceSource[]): Promise<void> {
@@ -146,7 +145,7 @@ export class ClaimReferences {
   /** Adds before it removes, so that a source that stays in use is not loaded anew. */
   #replace(added: readonly ReferenceSource[], removed: readonly ReferenceSource[]): void {
     for (const source of added) {
-      const key = sourceKey(source);
+      const { key } = source;
       const known = this.#sources.get(key);
       if (known !== undefined) known.users++;
       else
@@ -161,7 +160,7 @@ export class ClaimReferences {
         });
     }
     for (const source of removed) {
-      const key = sourceKey(source);
+      const { key } = source;
       const known = this.#sources.get(key);
       if (known === undefined || --known.users > 0) continue;
       this.#sources.delete(key);
